@@ -1,0 +1,174 @@
+"""Arrays in, figures out: one style for every figure of the course, and learning curves that draw themselves.
+
+Figures keep a white ground, which is legible in light and dark themes. They are `matplotlib.figure.Figure`, never
+pyplot, since a widget may draw while a cell runs.
+"""
+
+import base64
+import html
+import io
+import sys
+import time
+
+import matplotlib
+import numpy as np
+import seaborn as sns
+from IPython import get_ipython
+from IPython.display import display
+from matplotlib.figure import Figure
+
+CMAP = "viridis"  # from dark to light in even steps: reads the same in grey and for colour-blind eyes
+COLORS = ("#0072B2", "#D55E00", "#007A5A", "#8F4E8B", "#5A5A5A")  # each at least 3 : 1 on white
+MARKERS = ("o", "s", "^", "D", "v")  # colour is never the only difference
+STYLE = {
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 2,
+    "figure.constrained_layout.use": True,
+}
+
+
+def figure(width=6.4, height=3.2, rows=1, columns=1, **options):
+    """An empty figure in the course's style. Returns (Figure, axes); options go to Figure.subplots."""
+    with matplotlib.rc_context(STYLE):
+        fig = Figure(figsize=(width, height))
+        return fig, fig.subplots(rows, columns, **options)
+
+
+def show(fig, alt):
+    """Display a figure with its text alternative: one or two sentences that state what is to be seen in it."""
+    if not alt or not alt.strip():
+        raise ValueError("show needs alt: a sentence that says what the figure shows")
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format="png", dpi=110, facecolor="white")
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    image = f'<img style="max-width:100%" alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{data}">'
+    display({"text/html": image, "text/plain": f"[figure: {alt}]"}, raw=True)
+
+
+def plot_weights(weights, queries=None, keys=None, titles=None):
+    """Heat maps of attention weights, one per head, on one colour scale from 0 to 1.
+
+    weights (T, S) or (h, T, S); queries, keys: T and S labels; titles: one per head. Returns a Figure.
+    Up to 10 keys, each cell also carries its number.
+    """
+    weights = np.asarray(weights, dtype=float)
+    weights = weights[None] if weights.ndim == 2 else weights
+    h, T, S = weights.shape
+    fig, axes = figure(1.2 + h * max(1.8, 0.62 * S), 1.2 + max(1.4, 0.5 * T), 1, h, squeeze=False)
+    for head, (ax, map_) in enumerate(zip(axes[0], weights, strict=True)):
+        ax.imshow(map_, cmap=CMAP, vmin=0, vmax=1, aspect="auto")
+        ax.set_xticks(range(S), range(S) if keys is None else keys, rotation=0 if keys is None else 40)
+        ax.set_yticks(range(T), (range(T) if queries is None else queries) if head == 0 else [])
+        ax.set_xlabel("key")
+        ax.set_title(titles[head] if titles else "")
+        for row, column in np.ndindex(T, S) if S <= 10 else ():
+            value = map_[row, column]
+            ax.text(column, row, f"{value:.2f}", ha="center", va="center", color="black" if value > 0.6 else "white")
+    axes[0, 0].set_ylabel("query")
+    return fig
+
+
+def plot_spread(groups, xlabel, chance=None, xlim=(0, 1.02)):
+    """One row per group, one dot per seed, and a bar at their mean. groups: {label: values}. Returns a Figure."""
+    fig, ax = figure(6.8, 0.9 + 0.42 * len(groups))
+    labels = [label for label, values in groups.items() for _ in values]
+    values = [value for values in groups.values() for value in values]
+    sns.stripplot(x=values, y=labels, ax=ax, color=COLORS[0], size=8, alpha=0.75, jitter=False, zorder=3)
+    for row, values in enumerate(groups.values()):
+        mean = float(np.mean(list(values)))
+        ax.plot([mean, mean], [row - 0.3, row + 0.3], color=COLORS[1], linewidth=3)
+        beside = (12, "left") if mean < 0.85 * xlim[1] else (-12, "right")
+        ax.annotate(f"{mean:.2f}", (max([*values, mean]) if beside[0] > 0 else min([*values, mean]), row),
+                    (beside[0], 0), textcoords="offset points", ha=beside[1], va="center")  # fmt: skip
+    if chance is not None:
+        ax.axvline(chance, color=COLORS[4], linestyle="--", linewidth=1)
+        ax.annotate("chance", (chance, -0.62), (3, 0), textcoords="offset points", color=COLORS[4], annotation_clip=False)
+    ax.set(xlim=xlim, xlabel=xlabel, ylabel="")
+    ax.tick_params(left=False)
+    return fig
+
+
+def plot_lines(x, lines, xlabel, ylabel, *, reference=None, logx=False, logy=False):
+    """Lines with their names at their ends. lines: {label: (n,) or (seeds, n)}; several seeds become mean and range.
+
+    reference: {label: y} draws dashed levels, such as chance. Returns a Figure.
+    """
+    fig, ax = figure(6.8, 3.4)
+    for i, (label, y) in enumerate(lines.items()):
+        y = np.atleast_2d(np.asarray(y, dtype=float))
+        color = COLORS[i % len(COLORS)]
+        ax.plot(x, y.mean(0), color=color, marker=MARKERS[i % len(MARKERS)], markersize=5)
+        ax.fill_between(x, y.min(0), y.max(0), color=color, alpha=0.2, linewidth=0)
+        ax.annotate(f" {label}", (x[-1], y.mean(0)[-1]), (4, 0), textcoords="offset points", color=color, va="center")
+    for label, level in (reference or {}).items():
+        ax.axhline(level, color=COLORS[4], linestyle="--", linewidth=1)
+        ax.annotate(label, (x[0], level), (0, 3), textcoords="offset points", color=COLORS[4])
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    ax.set_xscale("log" if logx else "linear")
+    ax.set_yscale("log" if logy else "linear")
+    return fig
+
+
+def live(records, label="loss", every=0.25):
+    """Run a training and show its curve while it runs: `records = plots.live(train(…))`.
+
+    records: an iterable of {"step", "steps", "loss", …}. Draws at most once in `every` seconds, through one display
+    handle in a notebook, and as one line in a terminal. Returns the list of records.
+    """
+    kept, drawn = [], time.monotonic()
+    draw = _notebook_drawer(label) if getattr(get_ipython(), "kernel", None) else _terminal_drawer(label)
+    for record in records:
+        kept.append(record)
+        if time.monotonic() - drawn > every:
+            draw(kept)
+            drawn = time.monotonic()
+    draw(kept, done=True)
+    return kept
+
+
+def _in_words(kept, label):
+    if not kept:
+        return f"{label}: no steps"
+    last = np.mean([r["loss"] for r in kept[-20:]])
+    of = f" of {kept[-1]['steps']}" if kept[-1].get("steps") else ""
+    return f"{label}: step {kept[-1]['step']}{of}, {kept[0]['loss']:.3f} at first, {last:.3f} over the last {len(kept[-20:])}"
+
+
+def _terminal_drawer(label):
+    def draw(kept, done=False):
+        start, end = ("\r", "" if not done else "\n") if sys.stdout.isatty() else ("", "\n")
+        if done or sys.stdout.isatty():
+            print(start + _in_words(kept, label), end=end, flush=True)
+
+    return draw
+
+
+def _notebook_drawer(label):
+    handle = display({"text/plain": f"{label}: starting"}, raw=True, display_id=True)
+
+    def draw(kept, done=False):
+        words = html.escape(_in_words(kept, label))
+        handle.update({"text/html": f"<div>{_curve_svg(kept, words)}<div>{words}</div></div>", "text/plain": words}, raw=True)
+
+    return draw
+
+
+def _curve_svg(kept, words, width=420, height=90):
+    """The losses so far as one polyline: cheap enough to redraw while training, and it follows the theme's colour."""
+    losses = np.array([r["loss"] for r in kept] or [0.0])
+    chunks = np.array_split(losses, min(len(losses), 120))
+    y = np.array([chunk.mean() for chunk in chunks])
+    low, high = min(0.0, float(np.min(y))), max(float(np.max(y)), 1e-9)
+    share = len(kept) / (kept[-1].get("steps") or len(kept)) if kept else 0
+    xs = 6 + np.linspace(0, (width - 12) * share, len(y))
+    ys = 6 + (height - 12) * (1 - (y - low) / (high - low))
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(xs, ys, strict=True))
+    return (
+        f'<svg role="img" aria-label="{words}" width="{width}" height="{height}" style="max-width:100%">'
+        f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" fill="none" stroke="currentColor" opacity="0.35"/>'
+        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="2"/></svg>'
+    )
