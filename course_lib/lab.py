@@ -1,0 +1,100 @@
+"""Open the course in JupyterLab: on this machine only, with a token, and with nothing fetched from anywhere.
+
+It is started by `python3 -m course_lib lab`, which has seen to it that the packages are there.
+"""
+
+import argparse
+import contextlib
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FIRST_NOTEBOOK = "notebooks/01_multi_head_intuition.ipynb"
+
+
+def settings(port, browser):
+    """JupyterLab's command line, a list of str, for a server on `port` that opens a browser if `browser`."""
+    values = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,  # the address printed is the address served
+        "ServerApp.root_dir": ROOT,
+        "ServerApp.allow_root": True,  # containers often have no other user
+        "ServerApp.answer_yes": True,  # one Ctrl-C ends it
+        "ServerApp.open_browser": browser,
+        "LabApp.default_url": f"/lab/tree/{FIRST_NOTEBOOK}",
+        "LabApp.news_url": None,  # neither news nor the pop-up that offers them
+        "LabApp.check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
+        "LabApp.extension_manager": "readonly",  # the other one asks the package index
+        "LanguageServerManager.autodetect": False,
+        "Application.log_level": "WARN",
+    }
+    return [f"--{name}={value}" for name, value in values.items()]
+
+
+def free_port(wanted=None):
+    """`wanted`, or else the first free port from 8888. Raises OSError if there is none."""
+    candidates = [wanted] if wanted else range(8888, 8988)
+    for port in candidates:
+        with socket.socket() as trial, contextlib.suppress(OSError):
+            trial.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"Port {candidates[0]} is in use: leave out --port, or name another.")
+
+
+def is_open(port, server, seconds=120):
+    """True once something listens on the port; False if the server process ends first, or after `seconds`."""
+    end = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def parse(arguments):
+    """The options of this command, and the arguments left for JupyterLab."""
+    parser = argparse.ArgumentParser("python3 -m course_lib lab", allow_abbrev=False,
+                                     epilog="Anything else is passed on to JupyterLab.")
+    parser.add_argument("--port", type=int, help="serve there; otherwise on the first free port from 8888")
+    parser.add_argument("--no-browser", action="store_true", help="print the address, and no more")
+    parser.add_argument("--no-models", action="store_true", help="do not fetch the two real models (177 MB)")
+    return parser.parse_known_args(arguments)
+
+
+def main(arguments):
+    options, for_jupyter = parse(arguments)
+    try:
+        port = free_port(options.port)
+    except OSError as error:
+        sys.exit(str(error))
+    token = secrets.token_hex(24)
+    # the kernels must be this Python's, whatever others the learner has
+    environment = os.environ | {"JUPYTER_TOKEN": token, "JUPYTER_PREFER_ENV_PATH": "1"}
+    jupyter = [sys.executable, "-P", "-m", "jupyterlab"]
+    command = [*jupyter, *settings(port, not options.no_browser), *for_jupyter]
+    server = subprocess.Popen(command, cwd=ROOT, env=environment)
+    fetching = None
+    try:
+        if is_open(port, server):
+            address = f"http://127.0.0.1:{port}/lab/tree/{FIRST_NOTEBOOK}?token={token}"
+            print(f"\nThe course is open at\n\n    {address}\n\nCtrl-C ends it.\n", flush=True)
+            if not options.no_models:
+                fetch = [sys.executable, "-m", "course_lib", "models", "--quiet"]
+                fetching = subprocess.Popen(fetch, cwd=ROOT, stdin=subprocess.DEVNULL)
+        return server.wait()
+    except KeyboardInterrupt:
+        return server.wait()  # it got the Ctrl-C as well, and is closing its kernels
+    finally:
+        if fetching:
+            fetching.terminate()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
