@@ -28,13 +28,26 @@ def settings(port, browser):
         "ServerApp.answer_yes": True,  # one Ctrl-C ends it
         "ServerApp.open_browser": browser,
         "LabApp.default_url": f"/lab/tree/{FIRST_NOTEBOOK}",
-        "LabApp.news_url": None,  # neither news nor the pop-up that offers them
+        "LabApp.news_url": None,
         "LabApp.check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
         "LabApp.extension_manager": "readonly",  # the other one asks the package index
         "LanguageServerManager.autodetect": False,
-        "Application.log_level": "WARN",
+        "Application.log_level": "ERROR",
     }
     return [f"--{name}={value}" for name, value in values.items()]
+
+
+def environment(token):
+    """Environment variables for JupyterLab: our token, this Python's kernels before the learner's, our settings.
+
+    The file in jupyter_settings/labconfig keeps away the pop-up that offers news.
+    """
+    folders = [str(Path(__file__).parent / "jupyter_settings"), os.environ.get("JUPYTER_CONFIG_PATH")]
+    return os.environ | {
+        "JUPYTER_TOKEN": token,
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, folders)),
+    }
 
 
 def free_port(wanted=None):
@@ -75,11 +88,9 @@ def main(arguments):
     except OSError as error:
         sys.exit(str(error))
     token = secrets.token_hex(24)
-    # the kernels must be this Python's, whatever others the learner has
-    environment = os.environ | {"JUPYTER_TOKEN": token, "JUPYTER_PREFER_ENV_PATH": "1"}
     jupyter = [sys.executable, "-P", "-m", "jupyterlab"]
     command = [*jupyter, *settings(port, not options.no_browser), *for_jupyter]
-    server = subprocess.Popen(command, cwd=ROOT, env=environment)
+    server = subprocess.Popen(command, cwd=ROOT, env=environment(token))
     fetching = None
     try:
         if is_open(port, server):
