@@ -113,7 +113,11 @@ def fused_attention(q, k, v, mask=None, causal=False):
         rows = causal_rows(T, S, q.device)
         mask, causal = rows if mask is None else mask & rows, False
     grouped = q.shape[1] != k.shape[1]
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=grouped)
+    wider = q.shape[-1] - v.shape[-1]  # ALiBi has appended features to q and k; the fast kernels want equal widths
+    if wider:
+        v = F.pad(v, (0, wider))
+    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=grouped)
+    return output[..., :-wider] if wider else output
 
 
 class MultiHeadAttention(nn.Module):
@@ -139,24 +143,34 @@ class MultiHeadAttention(nn.Module):
         self.w_v = nn.Linear(d_model, d_kv, bias)
         self.w_o = nn.Linear(d_model, d_model, bias)
 
-    def forward(self, query, key=None, value=None, mask=None, padding=None, causal=False, need_weights=False,
-                positions=None, cache=None, edit=None):  # fmt: skip
+    def forward(self, query, key=None, value=None, mask=None, padding=None, causal=False, need_weights=False, **hooks):
         """query (B, T, d_model); key, value (B, S, d_model), key defaults to query and value to key.
 
         mask: bool (T, S), (B, T, S) or (B|1, h|1, T|1, S); padding: bool (B, S), True = real token; causal: hide
-        the future without building a mask. positions(q, k, start) turns or extends q and k (rotary, ALiBi);
-        cache.update(k, v) returns all keys and values so far; edit(weights) replaces the weights.
+        the future without building a mask; hooks: as in `with_weights`.
         Returns (B, T, d_model), or the pair (output, weights (B, h, T, S)) with need_weights=True.
+        """
+        output, weights = self.with_weights(query, key, value, mask, padding, causal, need_weights, **hooks)
+        return (output, weights) if need_weights else output
+
+    def with_weights(self, query, key=None, value=None, mask=None, padding=None, causal=False, need_weights=False,
+                     positions=None, cache=None, edit=None):  # fmt: skip
+        """As forward, and always a pair: the weights are None where nobody asked for them.
+
+        positions(q, k) turns or extends q and k (rotary, ALiBi); cache.update(k, v) returns all keys and values so far,
+        and a cache that is `complete` (cross-attention) spares computing them; edit(weights) replaces the weights.
         """
         key = query if key is None else key
         value = key if value is None else value
         q = split_heads(self.w_q(query), self.n_heads)  # (B, h, T, d_k)
-        k = split_heads(self.w_k(key), self.n_kv_heads)  # (B, h_kv, S, d_k)
-        v = split_heads(self.w_v(value), self.n_kv_heads)
-        if positions is not None:
-            q, k = positions(q, k, start=0 if cache is None else cache.length)
-        if cache is not None:
-            k, v = cache.update(k, v)
+        if cache is not None and cache.complete:
+            k, v = cache.keys, cache.values
+        else:
+            k = split_heads(self.w_k(key), self.n_kv_heads)  # (B, h_kv, S, d_k)
+            v = split_heads(self.w_v(value), self.n_kv_heads)
+            if positions is not None:
+                q, k = positions(q, k)
+            if cache is not None:
+                k, v = cache.update(k, v)
         output, weights = attend(q, k, v, mask_per_head(mask, padding), causal, need_weights, edit)
-        output = self.w_o(merge_heads(output))
-        return (output, weights) if need_weights else output
+        return self.w_o(merge_heads(output)), weights

@@ -58,3 +58,8 @@ def mask_per_head(mask, padding=None):
         raise ValueError(f"padding must be bool (B, S), True = real token; got {padding.dtype} {tuple(padding.shape)}")
     padding = padding[:, None, None, :]
     return padding if mask is None else mask & padding
+
+
+def last_real(padding):
+    """The index of the last real token of each row: padding (B, T) -> (B,); 0 where there is none."""
+    return (padding * torch.arange(padding.shape[1], device=padding.device)).argmax(dim=1)
