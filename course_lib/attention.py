@@ -1,7 +1,7 @@
 """Attention: scaled dot product, heads, and the module that models are built from.
 
-The functions are what the notebooks build: explicit, and never optimised. `MultiHeadAttention` computes the same
-with whichever kernel `attend` picks.
+The functions are what the notebooks build: explicit, and never optimised. `MultiHeadAttention` computes the
+same with whichever kernel `attend` picks.
 """
 
 import math
@@ -17,7 +17,8 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     """softmax(q kᵀ / √d_k) v: every query takes a weighted average of the values.
 
     q (…, T, d_k), k (…, S, d_k), v (…, S, d_v); mask: bool, broadcasts to (…, T, S), True = may attend.
-    Returns (output (…, T, d_v), weights (…, T, S)). A query that may attend to nothing gets weights 0 and output 0.
+    Returns (output (…, T, d_v), weights (…, T, S)). A query that may attend to nothing gets weights 0 and
+    output 0.
     Raises ValueError for a mask that is not bool or does not fit.
     Source: Vaswani et al. 2017, section 3.2.1.
     """
@@ -80,7 +81,8 @@ def attend(q, k, v, mask=None, causal=False, need_weights=False, edit=None):
     """Pick the kernel: the explicit one where the weights are wanted or edited, the fused one otherwise.
 
     q (B, h, T, d_k); k, v (B, h_kv, S, d_k), where h_kv divides h; mask: bool, broadcasts to (B, h, T, S);
-    causal: the newest query is aligned to the newest key; edit: weights -> weights, applied after the softmax.
+    causal: the newest query is aligned to the newest key; edit: weights -> weights, applied after the
+    softmax.
     Returns (output (B, h, T, d_k), weights (B, h, T, S) or None).
     """
     if not need_weights and edit is None:
@@ -109,11 +111,11 @@ def fused_attention(q, k, v, mask=None, causal=False):
         check_mask(mask, (*q.shape[:-1], S))
     if causal and T == 1:
         causal = False  # the newest query may see every key
-    if causal and (mask is not None or T != S):  # is_causal alone would align the first query to the first key
+    if causal and (mask is not None or T != S):  # is_causal alone aligns query 0 to key 0
         rows = causal_rows(T, S, q.device)
         mask, causal = rows if mask is None else mask & rows, False
     grouped = q.shape[1] != k.shape[1]
-    wider = q.shape[-1] - v.shape[-1]  # ALiBi has appended features to q and k; the fast kernels want equal widths
+    wider = q.shape[-1] - v.shape[-1]  # ALiBi makes q and k wider; the fast kernels want equal widths
     if wider:
         v = F.pad(v, (0, wider))
     output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=grouped)
@@ -121,10 +123,10 @@ def fused_attention(q, k, v, mask=None, causal=False):
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention as a module: self-attention, cross-attention, grouped key-value heads, with a cache.
+    """Multi-head attention as a module: self- and cross-attention, grouped key-value heads, with a cache.
 
-    d_model: width of the residual stream; n_heads: query heads; n_kv_heads: key and value heads (default n_heads).
-    Submodules w_q, w_k, w_v, w_o are nn.Linear. Raises ValueError where the heads do not divide.
+    d_model: width of the residual stream; n_heads: query heads; n_kv_heads: key and value heads (default
+    n_heads). Submodules w_q, w_k, w_v, w_o are nn.Linear. Raises ValueError where the heads do not divide.
     Source: Vaswani et al. 2017, section 3.2.2; grouped queries: Ainslie et al. 2023.
     """
 
@@ -143,22 +145,24 @@ class MultiHeadAttention(nn.Module):
         self.w_v = nn.Linear(d_model, d_kv, bias)
         self.w_o = nn.Linear(d_model, d_model, bias)
 
-    def forward(self, query, key=None, value=None, mask=None, padding=None, causal=False, need_weights=False, **hooks):
+    def forward(self, query, key=None, value=None, mask=None, padding=None, causal=False, need_weights=False,
+                **hooks):  # fmt: skip
         """query (B, T, d_model); key, value (B, S, d_model), key defaults to query and value to key.
 
-        mask: bool (T, S), (B, T, S) or (B|1, h|1, T|1, S); padding: bool (B, S), True = real token; causal: hide
-        the future without building a mask; hooks: as in `with_weights`.
+        mask: bool (T, S), (B, T, S) or (B|1, h|1, T|1, S); padding: bool (B, S), True = real token; causal:
+        hide the future without building a mask; hooks: as in `with_weights`.
         Returns (B, T, d_model), or the pair (output, weights (B, h, T, S)) with need_weights=True.
         """
         output, weights = self.with_weights(query, key, value, mask, padding, causal, need_weights, **hooks)
         return (output, weights) if need_weights else output
 
-    def with_weights(self, query, key=None, value=None, mask=None, padding=None, causal=False, need_weights=False,
-                     positions=None, cache=None, edit=None):  # fmt: skip
+    def with_weights(self, query, key=None, value=None, mask=None, padding=None, causal=False,
+                     need_weights=False, positions=None, cache=None, edit=None):  # fmt: skip
         """As forward, and always a pair: the weights are None where nobody asked for them.
 
-        positions(q, k) turns or extends q and k (rotary, ALiBi); cache.update(k, v) returns all keys and values so far,
-        and a cache that is `complete` (cross-attention) spares computing them; edit(weights) replaces the weights.
+        positions(q, k) turns or extends q and k (rotary, ALiBi); cache.update(k, v) returns all keys and
+        values so far, and a cache that is `complete` (cross-attention) spares computing them; edit(weights)
+        replaces the weights.
         """
         key = query if key is None else key
         value = key if value is None else value

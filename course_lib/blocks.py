@@ -17,7 +17,8 @@ ACTIVATIONS = {
 def layer_norm(x, gamma, beta, eps=1e-5):
     """Give every token mean 0 and variance 1 over its own features, then scale by gamma and shift by beta.
 
-    x (…, d_model); gamma, beta (d_model,). Returns the shape of x. The variance divides by d_model, not d_model - 1.
+    x (…, d_model); gamma, beta (d_model,). Returns the shape of x. The variance divides by d_model, not
+    d_model - 1.
     Source: Ba, Kiros and Hinton 2016, section 3.
     """
     mean = x.mean(dim=-1, keepdim=True)
@@ -74,7 +75,7 @@ def make_norm(config):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers for each token alone: d_model -> d_ff -> d_model; "swiglu" multiplies d_ff by a learned gate.
+    """Two linear layers for each token alone: d_model -> d_ff -> d_model; "swiglu" multiplies d_ff by a gate.
 
     Source: Vaswani et al. 2017, section 3.3; the gate: Shazeer 2020.
     """
@@ -111,7 +112,7 @@ class Block(nn.Module):
         return norm(x) if self.norm_first else x
 
     def after(self, norm, x, output):
-        """The new residual stream: x + sublayer(norm(x)) with pre-norm, norm(x + sublayer(x)) with post-norm."""
+        """The new residual stream: pre-norm makes x + sublayer(norm(x)), post-norm norm(x + sublayer(x))."""
         x = x + self.dropout(output)
         return x if self.norm_first else norm(x)
 
@@ -156,8 +157,8 @@ class DecoderBlock(Block):
                 positions=None, cache=None, memory_cache=None):  # fmt: skip
         """x (B, T, d_model), memory (B, S, d_model), the encoder's output -> (B, T, d_model).
 
-        padding (B, T) and memory_padding (B, S): True = real token. memory_cache keeps the keys and values of memory.
-        need_weights=True: (x, weights (B, h, T, T), cross weights (B, h, T, S)).
+        padding (B, T) and memory_padding (B, S): True = real token. memory_cache keeps the keys and values of
+        memory. need_weights=True: (x, weights (B, h, T, T), cross weights (B, h, T, S)).
         """
         output, weights = self.attention.with_weights(
             self.before(self.norm_1, x), padding=padding, causal=causal, need_weights=need_weights,
@@ -165,8 +166,9 @@ class DecoderBlock(Block):
         )  # fmt: skip
         x = self.after(self.norm_1, x, output)
         output, cross = self.cross_attention.with_weights(
-            self.before(self.norm_2, x), memory, padding=memory_padding, need_weights=need_weights, cache=memory_cache
-        )
+            self.before(self.norm_2, x), memory, padding=memory_padding, need_weights=need_weights,
+            cache=memory_cache,
+        )  # fmt: skip
         x = self.after(self.norm_2, x, output)
         x = self.after(self.norm_3, x, self.feed_forward(self.before(self.norm_3, x)))
         return (x, weights, cross) if need_weights else x

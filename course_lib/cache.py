@@ -15,11 +15,6 @@ class LayerCache:
     def update(self, k, v):
         """Append k, v (B, h_kv, T, d_k) and return all so far, (B, h_kv, length, d_k)."""
         end = self.length + k.shape[-2]
-        if torch.is_grad_enabled() and k.requires_grad:  # autograd forbids writing into a buffer that it still needs
-            k, v = (k, v) if self.keys is None else (torch.cat([self.keys[..., : self.length, :], k], -2),
-                                                     torch.cat([self.values[..., : self.length, :], v], -2))  # fmt: skip
-            self.keys, self.values, self.length = k, v, end
-            return k, v
         self.keys = grown(self.keys, k, self.length, end)
         self.values = grown(self.values, v, self.length, end)
         self.length = end
@@ -27,7 +22,9 @@ class LayerCache:
 
 
 def grown(buffer, new, start, end):
-    """buffer with new (B, h, T, d) written to rows start … end - 1; a longer buffer is made where they do not fit."""
+    """buffer with new (B, h, T, d) in rows start … end - 1; a longer buffer is made where they do not fit."""
+    if new.requires_grad and torch.is_grad_enabled():  # autograd needs the old rows as they were
+        return new if buffer is None else torch.cat([buffer[..., :start, :], new], dim=-2)
     if buffer is None or buffer.shape[-2] < end:
         longer = new.new_empty(*new.shape[:-2], max(64, 2 * end), new.shape[-1])
         if buffer is not None:
@@ -65,7 +62,7 @@ class KVCache:
         return self.memories.setdefault(i, MemoryCache())
 
     def extend_padding(self, padding, tokens):
-        """Padding of all tokens, old and new, (B, length + T), or None if all are real; padding: of the new ones, or of all."""
+        """Padding of all tokens, (B, length + T), or None if all are real; padding: of the new, or of all."""
         B, T = tokens.shape[:2]
         if padding is None and self.padding is None:
             return None

@@ -9,8 +9,8 @@ from course_lib.masks import last_real
 def greedy_decode(step_fn, bos_id, eos_id, max_len):
     """Always take the most likely next token.
 
-    step_fn: list of ids so far -> logits for the next one, 1-D. Returns the ids, a list[int] of at most max_len:
-    bos_id first, and eos_id last if it was generated. bos_id may equal eos_id.
+    step_fn: list of ids so far -> logits for the next one, 1-D. Returns the ids, a list[int] of at most
+    max_len: bos_id first, and eos_id last if it was generated. bos_id may equal eos_id.
     """
     ids = [bos_id]
     while len(ids) < max_len:
@@ -24,9 +24,10 @@ def greedy_decode(step_fn, bos_id, eos_id, max_len):
 def beam_search(step_fn, bos_id, eos_id, max_len, width=4, length_penalty=0.0):
     """Keep the `width` most likely beginnings instead of one.
 
-    step_fn, bos_id, eos_id, max_len: as in `greedy_decode`. Returns at most width pairs (log_prob, ids), best first
-    by log_prob / ((5 + n) / 6)^length_penalty, where n counts the generated tokens: 0 compares log-probabilities as
-    they are, which favours short answers; 0.6 is usual. Source of the penalty: Wu et al. 2016, section 7.
+    step_fn, bos_id, eos_id, max_len: as in `greedy_decode`. Returns at most width pairs (log_prob, ids), best
+    first by log_prob / ((5 + n) / 6)^length_penalty, where n counts the generated tokens: 0 compares
+    log-probabilities as they are, which favours short answers; 0.6 is usual. Source of the penalty: Wu et al.
+    2016, section 7.
     """
 
     def score(log_prob, n):
@@ -56,14 +57,15 @@ def continuations(step_fn, log_prob, ids, width):
 
 
 @torch.no_grad()
-def generate(model, prompt, max_new_tokens, *, cache=True, temperature=0.0, top_k=None, top_p=None, eos_id=None,
-             padding=None, seed=None, source=None, source_padding=None):  # fmt: skip
+def generate(model, prompt, max_new_tokens, *, cache=True, temperature=0.0, top_k=None, top_p=None,
+             eos_id=None, padding=None, seed=None, source=None, source_padding=None):  # fmt: skip
     """Continue every row of prompt by at most max_new_tokens.
 
-    model: a Decoder, or an EncoderDecoder, which reads source (B, S) once. prompt: int64 (B, T), rows of different
-    lengths padded on either side, with padding bool (B, T), True = real token. cache=False computes every key and value
-    again at each step. temperature 0 takes the most likely token; otherwise logits / temperature are sampled, among
-    the top_k tokens only, or the smallest set of probability top_p; seed makes that repeatable.
+    model: a Decoder, or an EncoderDecoder, which reads source (B, S) once. prompt: int64 (B, T), rows of
+    different lengths padded on either side, with padding bool (B, T), True = real token. cache=False computes
+    every key and value again at each step. temperature 0 takes the most likely token; otherwise logits /
+    temperature are sampled, among the top_k tokens only, or the smallest set of probability top_p; seed makes
+    that repeatable.
     Returns int64 (B, ≤ T + max_new_tokens), prompt included; a row that reached eos_id is filled with it.
     """
     if prompt.ndim != 2 or prompt.shape[1] == 0:

@@ -1,4 +1,4 @@
-"""What turns hidden states into an answer: a classifier on an encoder or a decoder, and the Vision Transformer."""
+"""From hidden states to an answer: a classifier on an encoder or a decoder, and the Vision Transformer."""
 
 import torch
 from torch import nn
@@ -8,9 +8,10 @@ from course_lib.models import Encoder
 
 
 class Classifier(nn.Module):
-    """A linear head on the hidden states of a body: an Encoder, or a Decoder (whose vocabulary head is not used).
+    """A linear head on the hidden states of a body: an Encoder, or a Decoder, whose own head stays unused.
 
-    pooling: "mean" over the real tokens, "cls" the first token, "last" the last real token, or None: a label per token.
+    pooling: "mean" over the real tokens, "cls" the first token, "last" the last real token, or None: a label
+    per token.
     """
 
     def __init__(self, body, n_classes, pooling="mean"):
@@ -21,7 +22,7 @@ class Classifier(nn.Module):
         self.head = nn.Linear(body.config.d_model, n_classes)
 
     def forward(self, tokens, padding=None, need_weights=False, edit_weights=None):
-        """tokens (B, T) -> logits (B, n_classes), or (B, T, n_classes) with pooling=None; need_weights as in `Encoder`."""
+        """tokens (B, T) -> logits (B, n_classes), with pooling=None (B, T, n_classes); else as `Encoder`."""
         result = self.body.hidden(tokens, padding, need_weights, edit_weights)
         hidden, weights = (result, None) if need_weights is False else result
         logits = self.head(pool(hidden, padding, self.pooling))
@@ -53,7 +54,10 @@ class VisionTransformer(nn.Module):
 
 
 def patches(images, size):
-    """Cut images (B, C, height, width) into squares, row by row -> (B, n_patches, C · size²). ValueError if none fit."""
+    """Cut images (B, C, height, width) into squares, row by row: (B, n_patches, C · size²).
+
+    Raises ValueError if the squares do not fill the image.
+    """
     B, C, height, width = images.shape
     if height % size or width % size:
         raise ValueError(f"patches of size {size} do not fill images of {height} × {width}")

@@ -4,7 +4,7 @@ import torch
 
 
 def causal_mask(n, device=None):
-    """The mask of a sequence that is read from left to right: a query sees its own position and the ones before.
+    """The mask of a sequence read from left to right: a query sees its own position and the ones before.
 
     Returns bool (n, n), True on and below the diagonal.
     Source: Vaswani et al. 2017, section 3.2.3.
@@ -20,7 +20,8 @@ def padding_mask(lengths, max_len=None):
     """
     lengths = torch.as_tensor(lengths)
     if lengths.ndim != 1 or lengths.is_floating_point() or lengths.dtype == torch.bool:
-        raise ValueError(f"lengths must be whole numbers, one per sequence, (B,); got {lengths.dtype} {tuple(lengths.shape)}")
+        got = f"{lengths.dtype} {tuple(lengths.shape)}"
+        raise ValueError(f"lengths must be whole numbers, one per sequence, (B,); got {got}")
     longest = int(lengths.max()) if len(lengths) else 0
     max_len = longest if max_len is None else max_len
     if longest > max_len or (lengths < 0).any():
@@ -29,7 +30,7 @@ def padding_mask(lengths, max_len=None):
 
 
 def causal_rows(T, S, device=None):
-    """The last T rows of the causal mask over S keys: the newest query is aligned to the newest key, (T, S)."""
+    """The last T rows of the causal mask over S keys, (T, S): newest query aligned to newest key."""
     if T > S:
         raise ValueError(f"causal attention needs at least as many keys as queries; got T = {T}, S = {S}")
     return causal_mask(S, device)[S - T :]
@@ -38,10 +39,12 @@ def causal_rows(T, S, device=None):
 def check_mask(mask, scores_shape):
     """Raise ValueError unless mask is bool and broadcasts to scores_shape, (…, T, S)."""
     if mask.dtype != torch.bool:
-        raise ValueError(f"mask must be bool, True = may attend; got {mask.dtype} of shape {tuple(mask.shape)}")
+        got = f"{mask.dtype} of shape {tuple(mask.shape)}"
+        raise ValueError(f"mask must be bool, True = may attend; got {got}")
     sizes = zip(reversed(mask.shape), reversed(scores_shape), strict=False)
     if mask.ndim > len(scores_shape) or any(m not in (1, s) for m, s in sizes):
-        raise ValueError(f"mask of shape {tuple(mask.shape)} does not fit scores of shape {tuple(scores_shape)}")
+        shapes = f"{tuple(mask.shape)} does not fit scores of shape {tuple(scores_shape)}"
+        raise ValueError(f"mask of shape {shapes}")
 
 
 def mask_per_head(mask, padding=None):
@@ -55,7 +58,8 @@ def mask_per_head(mask, padding=None):
     if padding is None:
         return mask
     if padding.dtype != torch.bool or padding.ndim != 2:
-        raise ValueError(f"padding must be bool (B, S), True = real token; got {padding.dtype} {tuple(padding.shape)}")
+        got = f"{padding.dtype} {tuple(padding.shape)}"
+        raise ValueError(f"padding must be bool (B, S), True = real token; got {got}")
     padding = padding[:, None, None, :]
     return padding if mask is None else mask & padding
 

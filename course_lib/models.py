@@ -16,7 +16,7 @@ PAIRS = ("interleaved", "halves")
 
 @dataclass
 class TransformerConfig:
-    """Everything that distinguishes one Transformer from another. Raises ValueError for what does not exist or fit."""
+    """What distinguishes one Transformer from another. Raises ValueError for what does not exist or fit."""
 
     vocab_size: int  # tokens known; 0 where the input is always embedded already
     d_model: int  # width of the residual stream
@@ -46,7 +46,7 @@ class TransformerConfig:
                 "n_heads must divide d_model, and n_kv_heads must divide n_heads; "
                 f"got d_model = {self.d_model}, n_heads = {self.n_heads}, n_kv_heads = {n_kv_heads}"
             )
-        known = {"norm": NORMS, "activation": tuple(ACTIVATIONS), "positions": POSITIONS, "rotary_pairs": PAIRS}
+        known = {"norm": NORMS, "activation": ACTIVATIONS, "positions": POSITIONS, "rotary_pairs": PAIRS}
         for field, values in known.items():
             if getattr(self, field) not in values:
                 raise ValueError(f"{field} must be one of {', '.join(values)}; got {getattr(self, field)!r}")
@@ -59,7 +59,8 @@ class Stack(nn.Module):
         super().__init__()
         self.config, self.causal = config, causal
         self.embedding = nn.Embedding(config.vocab_size, config.d_model) if config.vocab_size else None
-        self.token_types = nn.Embedding(config.n_token_types, config.d_model) if config.n_token_types else None
+        n_types = config.n_token_types
+        self.token_types = nn.Embedding(n_types, config.d_model) if n_types else None
         self.positions = make_positions(config, causal)
         self.embedding_norm = make_norm(config) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
@@ -68,7 +69,7 @@ class Stack(nn.Module):
         self.init_embeddings()
 
     def init_embeddings(self):
-        """Token vectors of size 1 a feature; small where they are the output head as well, so that the loss starts at ln V."""
+        """Token vectors of size 1 a feature; small where they are the head too: the loss starts at ln V."""
         std = embedding_std(self.config)
         learned = [self.positions.table] if self.config.positions == "learned" else []
         for table in [self.embedding, self.token_types, *learned]:
@@ -76,7 +77,7 @@ class Stack(nn.Module):
                 nn.init.normal_(table.weight, std=std)
 
     def embed(self, tokens, padding=None, start=0, token_types=None):
-        """Ids (B, T), or vectors (B, T, d_model) taken as already embedded, -> the residual stream's start, positions added.
+        """Ids (B, T), or vectors (B, T, d_model) already embedded, -> the residual stream, positions added.
 
         padding (B, S) covers the tokens before these as well. Returns (x, positions for attention or None).
         """
@@ -90,12 +91,13 @@ class Stack(nn.Module):
     def look_up(self, tokens):
         """Ids (B, T) -> their vectors (B, T, d_model), scaled where the config says so."""
         if self.embedding is None:
-            raise ValueError("this model has vocab_size = 0: it takes embedded input (B, T, d_model), not token ids")
+            raise ValueError("vocab_size = 0: this model takes embedded input (B, T, d_model), not token ids")
         x = self.embedding(tokens)
         return x * math.sqrt(self.config.d_model) if self.config.scale_embedding else x
 
-    def hidden(self, tokens, padding=None, need_weights=False, edit_weights=None, cache=None, token_types=None):
-        """The last hidden states (B, T, d_model), after the final norm where norm_first; the options as in `Encoder`."""
+    def hidden(self, tokens, padding=None, need_weights=False, edit_weights=None, cache=None,
+               token_types=None):  # fmt: skip
+        """The last hidden states (B, T, d_model), final norm included; the options are those of `Encoder`."""
         start = 0 if cache is None else cache.length
         if cache is not None:
             padding = cache.extend_padding(padding, tokens)
@@ -121,25 +123,26 @@ class Encoder(Stack):
     def forward(self, tokens, padding=None, need_weights=False, edit_weights=None, token_types=None):
         """tokens (B, T), or (B, T, d_model) already embedded, -> hidden (B, T, d_model), final norm included.
 
-        padding: bool (B, T), True = real token. need_weights=True: (hidden, [weights (B, h, T, T) per layer]); a list
-        of layers, counted from 0: None for the others. edit_weights(layer, weights) -> weights replaces a layer's
-        weights. token_types (B, T): BERT's segments, 0 where not given. Positions are added to embedded input too.
+        padding: bool (B, T), True = real token. need_weights=True: (hidden, [weights (B, h, T, T) per
+        layer]); a list of layers, counted from 0: None for the others. edit_weights(layer, weights) ->
+        weights replaces a layer's weights. token_types (B, T): BERT's segments, 0 where not given. Positions
+        are added to embedded input too.
         """
         return self.hidden(tokens, padding, need_weights, edit_weights, token_types=token_types)
 
 
 class Decoder(Stack):
-    """Every token sees itself and the past: for continuing a sequence. `hidden` gives the last hidden states."""
+    """Every token sees itself and the past: for continuing a sequence. `hidden` stops before the head."""
 
     def __init__(self, config):
         super().__init__(config, EncoderBlock, causal=True)
         self.head = make_head(config, self.embedding)
 
     def forward(self, tokens, padding=None, cache=None, need_weights=False, edit_weights=None):
-        """tokens (B, T) -> logits (B, T, vocab_size), where row t is about token t + 1. Causal in train and eval.
+        """tokens (B, T) -> logits (B, T, vocab_size); row t is about token t + 1. Causal in train and eval.
 
-        cache: a generation.KVCache with the tokens before these; then padding is that of the new tokens, or of all.
-        need_weights, edit_weights: as in `Encoder`; need_weights=True gives (logits, weights).
+        cache: a generation.KVCache with the tokens before these; then padding is that of the new tokens, or
+        of all. need_weights, edit_weights: as in `Encoder`; need_weights=True gives (logits, weights).
         """
         result = self.hidden(tokens, padding, need_weights, edit_weights, cache)
         return self.head(result) if need_weights is False else (self.head(result[0]), result[1])
@@ -153,7 +156,10 @@ class CrossDecoder(Stack):
         self.head = make_head(config, self.embedding)
 
     def hidden(self, tokens, memory, padding=None, memory_padding=None, cache=None, need_weights=False):
-        """tokens (B, T), memory (B, S, d_model) -> (hidden, self-attention weights, cross weights), None where unwanted."""
+        """tokens (B, T), memory (B, S, d_model) -> (hidden, [self-attention weights], [cross weights]).
+
+        One entry per layer, None where need_weights does not ask for it.
+        """
         start = 0 if cache is None else cache.length
         if cache is not None:
             padding = cache.extend_padding(padding, tokens)
@@ -172,8 +178,8 @@ class CrossDecoder(Stack):
 class EncoderDecoder(nn.Module):
     """An encoder reads the source, a decoder writes the target: for mapping one sequence to another.
 
-    decoder_config: where the target has a vocabulary or a depth of its own. Without it both share config, and with
-    tie_embeddings also one embedding matrix, as in the original. Source: Vaswani et al. 2017, section 3.
+    decoder_config: where the target has a vocabulary or a depth of its own. Without it both share config, and
+    with tie_embeddings also one embedding matrix, as in the original. Source: Vaswani et al. 2017, section 3.
     """
 
     def __init__(self, config, decoder_config=None):
@@ -232,7 +238,7 @@ def head_std(config):
 
 
 def make_head(config, embedding):
-    """Hidden state -> logits: the embedding matrix itself where the config ties them, else a matrix of its own."""
+    """Hidden state -> logits: the embedding matrix where the config ties them, else a matrix of its own."""
     head = nn.Linear(config.d_model, config.vocab_size, bias=False)
     if config.tie_embeddings:
         head.weight = embedding.weight
@@ -242,5 +248,5 @@ def make_head(config, embedding):
 
 
 def layer_wanted(need_weights, layer):
-    """Whether a layer's weights were asked for: need_weights is True, False or a list of layers counted from 0."""
+    """Whether a layer's weights were asked for: need_weights is True, False or a list of layers from 0."""
     return need_weights if isinstance(need_weights, bool) else layer in need_weights

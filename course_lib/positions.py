@@ -1,7 +1,8 @@
 """Where a token stands, told to the model in one of five ways.
 
-Sinusoidal and learned positions are added to the embeddings, once. Rotary and ALiBi act inside every attention layer:
-rotary turns queries and keys, ALiBi makes far keys count less. "none" tells the model nothing.
+Sinusoidal and learned positions are added to the embeddings, once. Rotary and ALiBi act inside every
+attention layer: rotary turns queries and keys, ALiBi makes far keys count less. "none" tells the model
+nothing.
 """
 
 import math
@@ -12,9 +13,10 @@ from torch import nn
 
 
 def sinusoidal_pe(n_positions, d_model, base=10000.0):
-    """One fingerprint per position: dimension 2i is sin(p / base^(2i / d_model)), dimension 2i + 1 its cosine.
+    """One fingerprint per position: feature 2i is sin(p / base^(2i / d_model)), feature 2i + 1 its cosine.
 
-    Returns float32 (n_positions, d_model). Raises ValueError if d_model is odd: sines and cosines come in pairs.
+    Returns float32 (n_positions, d_model). Raises ValueError if d_model is odd: sines and cosines come in
+    pairs.
     Source: Vaswani et al. 2017, section 3.5.
     """
     if d_model % 2 != 0:
@@ -26,9 +28,10 @@ def sinusoidal_pe(n_positions, d_model, base=10000.0):
 
 
 def rotary(x, positions, base=10000.0, pairs="interleaved"):
-    """Turn pair i of the features by the angle p / base^(2i / d_k): q · k then depends on their distance alone.
+    """Turn pair i of the features by the angle p / base^(2i / d_k): q · k then depends on distance alone.
 
-    x (…, T, d_k), positions (T,) or (B, T), whole numbers, which pairs to turn as in `turn_pairs`. Returns the shape of x.
+    x (…, T, d_k), positions (T,) or (B, T), whole numbers, which pairs to turn as in `turn_pairs`. Returns
+    the shape of x.
     Raises ValueError if d_k is odd. Source: Su et al. 2021, section 3.2.
     """
     return turn_pairs(x, *rotary_cos_sin(positions, x, base), pairs)
@@ -40,7 +43,7 @@ def rotary_cos_sin(positions, x, base=10000.0):
     if d_k % 2 != 0:
         raise ValueError(f"rotary positions turn pairs of features, so d_k must be even; got {d_k}")
     wavelength = base ** (torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)  # (d_k / 2,)
-    angle = positions.cpu()[..., None] / wavelength  # float64: a float32 angle is off by 1e-4 at position 2,000
+    angle = positions.cpu()[..., None] / wavelength  # float64: in float32 far angles are off by 1e-4
     angle = angle[:, None] if positions.ndim == 2 else angle  # one row of angles serves all heads
     return angle.cos().to(x), angle.sin().to(x)
 
@@ -69,7 +72,7 @@ def alibi_slopes(n_heads):
 
 
 def alibi_bias(n_heads, T):
-    """What ALiBi adds to the scores: each step back costs a head its slope. Returns (h, T, T), 0 on the diagonal.
+    """What ALiBi adds to the scores, (h, T, T): each step away costs a head its slope.
 
     Entry (head, i, j) is -slope · |i - j|. Source: Press, Smith and Lewis 2022, section 3.
     """
@@ -78,14 +81,14 @@ def alibi_bias(n_heads, T):
 
 
 class Positions(nn.Module):
-    """No positions at all, and the form of the other four: what is added to x, and what happens inside attention."""
+    """No positions; and the form of the other four: what is added to x, what happens inside attention."""
 
     def add(self, x, positions):
         """x (B, T, d_model) with the positions (T,) or (B, T) added where this kind does so."""
         return x
 
     def inside(self, positions, x):
-        """None, or a function (q, k) -> (q, k) for every attention layer, for tokens at `positions`; x names the dtype."""
+        """None, or a function (q, k) -> (q, k) that every attention layer calls; dtype and device are x's."""
         return None
 
 
@@ -115,7 +118,8 @@ class Learned(Positions):
     def add(self, x, positions):
         max_len = self.table.num_embeddings
         if positions.numel() and int(positions.max()) >= max_len:
-            raise ValueError(f"learned positions end at max_len = {max_len}; got position {int(positions.max())}")
+            furthest = int(positions.max())
+            raise ValueError(f"learned positions end before max_len = {max_len}; got position {furthest}")
         return x + self.table(positions.to(x.device))
 
 
@@ -138,10 +142,11 @@ class Rotary(Positions):
 
 
 class Alibi(Positions):
-    """Adds `alibi_bias` to the scores, by features appended to q and k, so that any attention kernel can run it.
+    """Adds `alibi_bias` to the scores, by features appended to q and k: so any attention kernel can run it.
 
-    q' · k' = q · k + extra_q · extra_k. The softmax ignores what is the same for all keys of a query, so when only the
-    past is seen, slope · j stands for slope · (j - i): one feature. Seeing both sides takes one per position.
+    q' · k' = q · k + extra_q · extra_k. The softmax ignores what is the same for all keys of a query, so when
+    only the past is seen, slope · j stands for slope · (j - i): one feature. Seeing both sides takes one per
+    position.
     """
 
     def __init__(self, n_heads, causal):

@@ -32,12 +32,12 @@ def available_cores(quota_file="/sys/fs/cgroup/cpu.max"):
 
 
 def threads_for(n_parameters):
-    """Threads that pay off: one for the small models of this course, where a second thread costs more than it gives."""
+    """Threads that pay off: one for this course's small models, where a second costs more than it gives."""
     return 1 if n_parameters < 5_000_000 else available_cores()
 
 
 class Minibatches:
-    """Tensors of equal length, reshuffled every epoch and cut into batches: tuples of tensors. Its len is the steps."""
+    """Tensors of equal length, shuffled every epoch, cut into batches: tuples of tensors; len counts them."""
 
     def __init__(self, *tensors, batch_size, epochs=1, seed=0):
         if len({len(t) for t in tensors}) != 1:
@@ -57,7 +57,8 @@ class Minibatches:
 def shift_right(targets, bos_id):
     """The decoder's input: bos_id first, then every target but the last.
 
-    targets int64 (B, T) -> int64 (B, T). At position t the decoder reads target t - 1 and must predict target t.
+    targets int64 (B, T) -> int64 (B, T). At position t the decoder reads target t - 1 and must predict target
+    t.
     Source: Vaswani et al. 2017, section 3.1.
     """
     shifted = torch.full_like(targets, bos_id)
@@ -66,7 +67,7 @@ def shift_right(targets, bos_id):
 
 
 def next_token_loss(model, batch):
-    """Cross-entropy in nats of model(*inputs) against the last tensor of the batch; targets of -100 do not count."""
+    """Cross-entropy, in nats, of model(*inputs) against the batch's last tensor; -100 does not count."""
     *inputs, targets = batch
     logits = model(*inputs)
     return F.cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=-100)
@@ -76,8 +77,9 @@ def train(model, batches, *, loss=None, lr=3e-3, steps=None, weight_decay=0.01):
     """Train model on batches and yield one record a step: {"step", "steps", "loss", "lr"}.
 
     batches: an iterable of tuples, of inputs and then targets; loss: (model, batch) -> scalar, by default
-    `next_token_loss`; lr: the peak of a one-cycle schedule, held constant where the number of steps is unknown.
-    The optimiser is AdamW. Nothing happens until the records are read: `for record in train(…)`, or `plots.live`.
+    `next_token_loss`; lr: the peak of a one-cycle schedule, held constant where the number of steps is
+    unknown. The optimiser is AdamW. Nothing happens until the records are read: `for record in train(…)`, or
+    `plots.live`.
     """
     loss = next_token_loss if loss is None else loss
     steps = len(batches) if steps is None and hasattr(batches, "__len__") else steps
