@@ -1,0 +1,84 @@
+"""Runs a notebook with nbval, as an instructor would, in a kernel that is watched by kernel_watch.py."""
+
+import copy
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+@dataclass
+class Run:
+    """What came of it: nbval's exit code and output, and kernel_watch's report."""
+
+    code: int
+    output: str
+    cells: list  # of {"code", "cpu", "ok"}
+    cpu: float  # seconds, the start of the kernel included
+    peak: int  # bytes
+    refused: list  # addresses beyond this machine that were asked for
+
+
+def offline():
+    """A prefix for a command that gives it no network but this machine's own; [] where that cannot be had."""
+    enter = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        return []
+    return enter if subprocess.run([*enter, "true"], capture_output=True).returncode == 0 else []
+
+
+def run(notebook, folder, prefix=()):
+    """Run a notebook file. All that it writes, and what the kernel needs, goes to `folder`. Returns a Run."""
+    profile = folder / "ipython" / "profile_default"
+    profile.mkdir(parents=True)
+    watch = "get_config().InteractiveShellApp.extensions = ['kernel_watch']\n"
+    (profile / "ipython_config.py").write_text(watch, encoding="utf-8")
+    report = folder / "report.json"
+    environment = os.environ | {
+        "IPYTHONDIR": str(profile.parent), "WATCH_FILE": str(report), "COURSE_LIB_HOME": str(folder / "home"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
+    command = [*prefix, sys.executable, "-m", "pytest", "--nbval-lax", "--nbval-current-env", "-q",
+               "--nbval-cell-timeout=120", "-p", "no:cacheprovider", "-c", "pyproject.toml", str(notebook)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=900,
+                          encoding="utf-8", errors="replace")
+    seen = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {
+        "cells": [], "cpu": 0.0, "peak": 0, "refused": []}
+    return Run(done.returncode, done.stdout + done.stderr, **seen)
+
+
+def read(path):
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def tags(cell):
+    return cell["metadata"].get("tags", [])
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def solved(notebook, references):
+    """A copy without `experiment` cells, its exercises solved from the library, and checks that must pass.
+
+    references: {exercise name: the library's function}
+    """
+    cells = [copy.deepcopy(cell) for cell in notebook["cells"] if "experiment" not in tags(cell)]
+    names = []
+    for cell in cells:
+        if "exercise" in tags(cell):
+            name = cell["metadata"].get("exercise") or cell["metadata"]["bug_hunt"]
+            reference = references[name]
+            cell["source"] = f"from {reference.__module__} import {reference.__name__} as {name}"
+            names.append(name)
+    last = "\n".join(f"assert check({name!r}, {name}), check({name!r}, {name}).message" for name in names)
+    if names:
+        cells.append({"cell_type": "code", "id": "every-check-passes", "metadata": {}, "outputs": [],
+                      "execution_count": None, "source": "from course_lib.exercises import check\n" + last})
+    return {**notebook, "cells": cells}
