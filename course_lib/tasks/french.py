@@ -1,0 +1,93 @@
+"""French sentences and their English translations, drawn at random from `french_grammar`.
+
+The truth is known for each sentence, and for each English word the French word that it comes from. Small
+letters only, no full stops. One French sentence has one translation; the reverse does not hold (you: tu, vous).
+"""
+
+from collections import Counter
+
+import torch
+
+from course_lib.tasks import french_grammar as grammar
+from course_lib.tasks.pairs import Translation
+
+EXAMPLE = "je suis étudiant"
+
+
+def french(n_train=1500, n_held_out=500, seed=0):
+    """Distinct pairs, split without overlap: a Translation from French to English.
+
+    EXAMPLE is always the first pair held out, so that a model which translates it has not seen it. A pair is
+    held out only if each of its words is still met in at least three pairs to train on.
+    """
+    if not (1 <= n_held_out <= 1000 and 500 <= n_train <= 20_000):
+        raise ValueError(
+            "n_train must lie between 500 and 20,000, n_held_out between 1 and 1,000; "
+            f"got n_train = {n_train}, n_held_out = {n_held_out}"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    example = grammar.job_sentence("je", "m", "a student")
+    found = {example.source: example}
+    while len(found) < n_train + n_held_out:
+        pair = random_pair(generator)
+        found.setdefault(pair.source, pair)
+    train, held_out = hold_out(found.values(), n_held_out)
+    return Translation(
+        train, held_out, cut=grammar.words, join_source=grammar.sentence, join_target=grammar.sentence
+    )
+
+
+def hold_out(pairs, n, at_least=3):
+    """(to train on, the first n pairs that can be spared): each word stays in `at_least` of the former."""
+    left = Counter(word for pair in pairs for word in {*pair.source, *pair.target})
+    train, held_out = [], []
+    for pair in pairs:
+        its_words = {*pair.source, *pair.target}
+        if len(held_out) < n and all(left[word] > at_least for word in its_words):
+            held_out.append(pair)
+            left.subtract(its_words)
+        else:
+            train.append(pair)
+    return train, held_out
+
+
+def random_pair(generator):
+    """One sentence: somebody does something (in three of four cases), has a job, or has a property."""
+    negated = pick((False, True), generator)
+    kind = pick(("action",) * 6 + ("job", "state"), generator)
+    if kind == "job":
+        pronoun = pick(grammar.PRONOUNS, generator)
+        return grammar.job_sentence(
+            pronoun, pick(grammar.PRONOUNS[pronoun][2], generator), pick(grammar.JOBS, generator), negated
+        )
+    if kind == "state":
+        return grammar.state_sentence(
+            *(
+                pick(o, generator)
+                for o in (grammar.DETERMINERS, grammar.NOUNS, grammar.BEFORE | grammar.AFTER)
+            ),
+            negated,
+        )
+    if pick((False, True), generator):
+        subject = pick(grammar.PRONOUNS, generator)
+    else:
+        subject = random_noun_phrase(pick(grammar.LIVING, generator), generator)
+    return grammar.action_sentence(
+        subject,
+        pick(grammar.VERBS, generator),
+        random_noun_phrase(pick(grammar.NOUNS, generator), generator),
+        negated,
+    )
+
+
+def random_noun_phrase(noun, generator):
+    """The noun with a determiner, and each of the two adjectives in one case of three."""
+    before = pick((None,) * 6 + tuple(grammar.BEFORE), generator)
+    after = pick((None,) * 6 + tuple(grammar.AFTER), generator)
+    return grammar.noun_phrase(pick(grammar.DETERMINERS, generator), noun, before, after)
+
+
+def pick(options, generator):
+    """One of the options, each equally likely."""
+    options = tuple(options)
+    return options[torch.randint(len(options), (), generator=generator).item()]

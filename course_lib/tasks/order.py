@@ -1,0 +1,85 @@
+"""Three yes-or-no questions about a row of tokens. Two of them cannot be answered without knowing the order.
+
+* increasing: is the row increasing, or the same tokens in another order?
+* a_before_b: does token A come before token B?
+* sum_above_median: is the sum of the tokens above the median of such sums? Here the order means nothing.
+
+In the first two, rows come in pairs: row 2i has the answer 1, row 2i + 1 the answer 0, and both hold the same
+tokens. A model that does not see the order gives both rows of a pair the same answer, so it is right exactly
+half the time: check by hand that `tokens.sort(dim=1)` has equal neighbours. All data are random and made
+here.
+"""
+
+import torch
+
+A, B = 0, 1  # the two tokens that `a_before_b` asks about
+
+
+def increasing(n, T=8, vocab_size=20, seed=0):
+    """n rows (n even): tokens int64 (n, T), labels int64 (n,): 1 = strictly increasing, 0 = the same tokens
+    shuffled.
+    """
+    _check_pairs(n)
+    if not 2 <= T <= vocab_size:
+        raise ValueError(
+            f"T different tokens are needed: 2 ≤ T ≤ vocab_size; got T = {T}, vocab_size = {vocab_size}"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    rising = torch.rand(n // 2, vocab_size, generator=generator).argsort(dim=1)[:, :T].sort(dim=1).values
+    return _pairs(rising, rising.gather(1, _other_orders(n // 2, T, generator)))
+
+
+def a_before_b(n, T=10, vocab_size=20, seed=0):
+    """n rows (n even): tokens int64 (n, T), labels int64 (n,): 1 = token 0 comes before token 1, 0 = after
+    it.
+
+    Tokens 0 and 1 occur once in each row; the other T − 2 are drawn from 2 … vocab_size − 1. The two rows of
+    a pair differ only in that 0 and 1 have changed places.
+    """
+    _check_pairs(n)
+    if T < 2 or vocab_size < 3:
+        raise ValueError(
+            f"T must be at least 2 and vocab_size at least 3; got T = {T}, vocab_size = {vocab_size}"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(2, vocab_size, (n // 2, T), generator=generator)
+    places = torch.rand(n // 2, T, generator=generator).argsort(dim=1)[:, :2].sort(dim=1).values
+    before = tokens.scatter(1, places, torch.tensor([A, B]).expand(n // 2, 2))
+    after = tokens.scatter(1, places, torch.tensor([B, A]).expand(n // 2, 2))
+    return _pairs(before, after)
+
+
+def sum_above_median(n, T=10, vocab_size=20, seed=0):
+    """n rows of independent uniform tokens: tokens int64 (n, T), labels int64 (n,): 1 = the sum is above the
+    median.
+
+    The median is that of the true distribution, not of the sample. A sum that equals it counts as "not
+    above".
+    """
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(vocab_size, (n, T), generator=generator)
+    return tokens, (tokens.sum(dim=1) > median_of_sum(T, vocab_size)).long()
+
+
+def median_of_sum(T, vocab_size):
+    """Median of the sum of T independent uniform tokens from 0 … vocab_size − 1: the middle, by symmetry."""
+    return T * (vocab_size - 1) / 2
+
+
+def _check_pairs(n):
+    if n % 2 or n < 2:
+        raise ValueError(f"rows come in pairs, so n must be even and at least 2; got {n}")
+
+
+def _other_orders(n, T, generator):
+    """n orders of T places, int64 (n, T), none of them the order as it was."""
+    orders = torch.rand(n, T, generator=generator).argsort(dim=1)
+    while (same := (orders == torch.arange(T)).all(dim=1)).any():
+        orders[same] = torch.rand(int(same.sum()), T, generator=generator).argsort(dim=1)
+    return orders
+
+
+def _pairs(positive, negative):
+    """Rows of the two tensors in turn, with their labels 1, 0, 1, 0, …"""
+    tokens = torch.stack([positive, negative], dim=1).flatten(0, 1)
+    return tokens, torch.tensor([1, 0]).repeat(len(positive))
