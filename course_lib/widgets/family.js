@@ -63,22 +63,24 @@ function labelled(label, ...parts) {
   return element("div", {className: "tx-control"}, label, ...parts);
 }
 
-// A slider over the values of one trait. ticks: write every value below it.
-function range(stage, name, text, {ticks = false, unit = ""} = {}) {
+// A slider over the values of one trait. ticks: write every value below it; upTo: a smaller end that depends on another.
+function range(stage, name, text, {ticks = false, wide = false, unit = "", upTo = null} = {}) {
   const values = valuesOf(stage.limits[name]), id = freshId();
   const input = element("input", {type: "range", id, min: 0, max: values.length - 1, step: 1});
   const shown = element("output", {htmlFor: id}), label = element("label", {htmlFor: id}, text);
   const row = element("div", {}, label, shown);
   const control = labelled(row, input);
+  if (wide) control.classList.add("wide");
   if (ticks) control.append(element("div", {className: "tx-ticks", ariaHidden: "true"}, ...values.map(v => element("span", {}, String(v)))));
   input.addEventListener("input", () => stage.set(name, values[+input.value]));
   const update = () => {
-    const value = stage.get(name);
+    if (upTo) input.max = values.findLastIndex(v => v <= upTo());
+    const value = upTo ? Math.min(stage.get(name), upTo()) : stage.get(name);
     input.value = values.findIndex(v => Math.abs(v - value) < 1e-9);
     input.setAttribute("aria-valuetext", value + unit);
     shown.textContent = value + unit;
   };
-  stage.model.on("change:" + name, update);
+  stage.model.on(upTo ? "change" : "change:" + name, update);
   update();
   stage.controls.append(control);
   return control;

@@ -47,7 +47,7 @@ function visitedTable(stage, models) {
       seen.add(here);
       const head = element("tr", {}, element("th", {scope: "col"}, "d_model \\ h"), ...heads.map(h => element("th", {scope: "col"}, String(h))));
       const rows = widths.map(d => element("tr", {}, element("th", {scope: "row"}, String(d)), ...heads.map(h => cell(d, h, here))));
-      place.replaceChildren(element("table", {}, element("caption", {}, "Right answers of the models you have tried"), element("thead", {}, head), element("tbody", {}, ...rows)));
+      place.replaceChildren(element("table", {}, element("caption", {}, "Right answers of the models tried"), element("thead", {}, head), element("tbody", {}, ...rows)));
     },
   };
 }
@@ -76,7 +76,7 @@ function render({model, el}) {
   const width = widthBar(Math.max(...view.limits.d_model)), accuracy = accuracyBar(sent.chance), visited = visitedTable(view, models);
   const words = element("p", {className: "tx-words hv-words"});
   const side = element("div", {className: "hv-side"}, panel("Right answers, on new data", {}, accuracy.el), panel("How the width is shared", {}, width.el), visited.el);
-  view.body.append(panels(panel("Where each head looks (framed: asked for)", {from: 340, to: 470}, map.el), side), words);
+  view.body.append(panels(panel("Where each head looks (frame: asked for)", {from: 330, to: 470}, map.el), side), words);
 
   view.whenChanged(() => {
     const m = models.get(view.get("d_model") + "," + view.get("n_heads")), example = view.get("example") - 1;

@@ -10,6 +10,7 @@ class HeadsView(View):
 
     _esm = source("family.js", "heat_map.js", "heads.js")
     _css = source("family.css", "heads.css")
+    in_browser = ("n_heads", "d_model", "example")
     n_heads = Control()
     d_model = Control()
     example = Control()
@@ -26,9 +27,6 @@ class HeadsView(View):
 
     def compute(self):
         return {"chance": self.chance, "models": [self._sent(*key) for key in sorted(self.models)]}
-
-    def _redraw(self, change):
-        """Nothing to compute: every model's maps are in the browser already."""
 
     def _sent(self, d_model, n_heads):
         run = self.models[d_model, n_heads]

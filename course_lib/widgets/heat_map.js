@@ -29,11 +29,12 @@ function svg(name, attributes) {
   return made;
 }
 
-// At most `most` labels, evenly thinned, so that they never run into each other.
+// At most `most` labels beside the cells, evenly thinned, so that they never run into each other.
 function labels(place, names, rows, most) {
-  const every = Math.ceil(names.length / most);
-  place.style[rows ? "gridTemplateRows" : "gridTemplateColumns"] = `repeat(${names.length}, minmax(0, 1fr))`;
-  place.replaceChildren(...names.map((name, i) => element("span", {}, i % every ? "" : String(name))));
+  const every = Math.ceil(names.length / most), kept = names.map((name, i) => [String(name), i]).filter(([, i]) => i % every === 0);
+  const middle = i => `${rows ? "top" : "left"}: ${100 * (i + 0.5) / names.length}%`;
+  const widest = kept.reduce((a, [name]) => name.length > a.length ? name : a, "");
+  place.replaceChildren(element("span", {className: "room"}, widest), ...kept.map(([name, i]) => element("span", {style: middle(i)}, name)));
 }
 
 // heatMap(stage, options) -> {el, draw(data)}
@@ -99,7 +100,7 @@ function heatMap(stage, {row = "query", col = "key", gap = false, numbers = fals
     folded.fill();
   }
   const el = element("div", {}, map, ...(scale ? [legend.el] : []), controls, reading, folded.details);
-  return {el, draw, select(i, j) { rowSelect.value = i; colSelect.value = j; if (data) rest(); }};
+  return {el, draw, select(i) { rowSelect.value = i; if (data) rest(); }};
 }
 
 // Keep the reader's place when the names change, as far as it still exists.

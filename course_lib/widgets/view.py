@@ -57,6 +57,7 @@ class View(anywidget.AnyWidget):
     """
 
     _css = source("family.css")
+    in_browser = ()  # controls that the browser follows alone: moving them asks nothing of Python
     limits = traitlets.Dict().tag(sync=True)
     colours = traitlets.Bytes().tag(sync=True)
     result = traitlets.Dict().tag(sync=True)
@@ -68,7 +69,9 @@ class View(anywidget.AnyWidget):
             raise ValueError(self.error)
         self._lock = threading.Lock()
         self.result = self._computed()
-        self.observe(self._redraw, names=list(limits))
+        asked = [name for name in limits if name not in self.in_browser]
+        if asked:
+            self.observe(self._redraw, names=asked)
 
     def compute(self):
         """The result for the controls as they stand: a dict of plain values and float32 bytes."""
