@@ -16,6 +16,7 @@ import seaborn as sns
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 CMAP = "viridis"  # from dark to light in even steps: reads the same in grey and for colour-blind eyes
 COLORS = ("#0072B2", "#D55E00", "#007A5A", "#8F4E8B", "#5A5A5A")  # each at least 3 : 1 on white
@@ -69,6 +70,42 @@ def plot_weights(weights, queries=None, keys=None, titles=None):
             value = map_[row, column]
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", color="black" if value > 0.6 else "white")
     axes[0, 0].set_ylabel("query")
+    return fig
+
+
+def plot_slices(x, splits):
+    """Which numbers each head gets: x (T, d_model) on the left, then one panel per split (h, T, d_k), a head a colour.
+
+    splits: {label: array}. The first split says which head a column belongs to, and so its colour. Returns a Figure.
+    """
+    x = np.asarray(x)
+    right = np.asarray(next(iter(splits.values())))
+    head_of = {float(number): head for head, slice_ in enumerate(right) for number in slice_.ravel()}
+    height = len(right) * (x.shape[0] + 0.35)
+    fig, axes = figure(3.0 * (1 + len(splits)), 0.4 + 0.4 * height, 1, 1 + len(splits))
+    for ax, (label, block) in zip(axes, {"x": x[None], **splits}.items(), strict=True):
+        row = 0 if len(block) > 1 else (height - x.shape[0]) / 2
+        for head, slice_ in enumerate(np.asarray(block)):
+            if len(block) > 1:
+                ax.text(-0.15, row + len(slice_) / 2, f"head {head}", ha="right", va="center")
+            for numbers in slice_:
+                for column, number in enumerate(numbers):
+                    color = COLORS[head_of[float(number)]]
+                    ax.add_patch(Rectangle((column, row), 0.94, 0.9, facecolor=color))
+                    ax.text(column + 0.47, row + 0.45, f"{number:.1f}", color="white", ha="center", va="center")
+                row += 1
+            row += 0.35
+        ax.set(xlim=(-1.8, x.shape[1] + 0.2), ylim=(height, -0.2), title=label)
+        ax.set_axis_off()
+    return fig
+
+
+def plot_table(values, rows, columns, ylabel, xlabel, title):
+    """A heat map of numbers between 0 and 1 with each number written in its cell. values (rows, columns). A Figure."""
+    fig = plot_weights(values, rows, columns)
+    ax = fig.axes[0]
+    ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    ax.tick_params(axis="x", rotation=0)
     return fig
 
 

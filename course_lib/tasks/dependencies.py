@@ -13,6 +13,9 @@ import random
 from dataclasses import dataclass
 
 import torch
+from torch import nn
+
+from course_lib import models, training
 
 SUBJECTS = {"king": "he", "monk": "he", "prince": "he", "queen": "she", "nun": "she", "duchess": "she",
             "robot": "it", "kettle": "it", "twins": "they", "cats": "they"}  # fmt: skip
@@ -87,3 +90,77 @@ def sentences(n, seed=0):
 def text(tokens):
     """Ids back to words, without the padding."""
     return " ".join(WORDS[i] for i in tokens.tolist() if WORDS[i] != "[PAD]")
+
+
+class HiddenWordModel(nn.Module):
+    """An encoder and a linear read-out over the words, trained to name the hidden word."""
+
+    def __init__(self, n_layers=2, n_heads=4, d_model=64):
+        super().__init__()
+        self.encoder = models.Encoder(
+            models.TransformerConfig(vocab_size=len(WORDS), d_model=d_model, n_heads=n_heads, n_layers=n_layers,
+                                     d_ff=2 * d_model, max_len=14)
+        )  # fmt: skip
+        self.readout = nn.Linear(d_model, len(WORDS))
+
+    def forward(self, tokens, padding, edit_weights=None):
+        """tokens (B, T), padding (B, T) -> logits (B, T, vocab_size)."""
+        return self.readout(self.encoder(tokens, padding, edit_weights=edit_weights))
+
+
+def train_model(n=4000, epochs=5, lr=3e-3, seed=0, **sizes):
+    """A HiddenWordModel trained on n sentences; sizes: n_layers, n_heads, d_model."""
+    training.set_seed(seed)
+    model = HiddenWordModel(**sizes)
+    data = sentences(n, seed)
+    batches = training.Minibatches(data.tokens, data.padding, data.targets(), batch_size=64, epochs=epochs, seed=seed)
+    for _ in training.train(model, batches, lr=lr):
+        pass
+    return model
+
+
+@torch.no_grad()
+def accuracy(model, data, without=()):
+    """Share of hidden words named right. without: heads (layer, head) whose weights are set to 0, with no retraining."""
+
+    def silence(layer, weights):  # weights (B, h, T, S)
+        weights = weights.clone()
+        weights[:, [head for at, head in without if at == layer]] = 0
+        return weights
+
+    logits = model(data.tokens, data.padding, edit_weights=silence if without else None)
+    rows = torch.arange(len(data.tokens))
+    return (logits[rows, data.hidden_at].argmax(dim=-1) == data.answers).float().mean().item()
+
+
+@torch.no_grad()
+def weight_on_needs(model, data):
+    """How much of its weight each head puts, at the hidden word, on the word that is needed.
+
+    Returns {(layer, head): (4,) tensor, one mean per entry of RELATIONS}.
+    """
+    _, maps = model.encoder(data.tokens, data.padding, need_weights=True)
+    rows = torch.arange(len(data.tokens))
+    scores = {}
+    for layer, weights in enumerate(maps):  # weights (B, h, T, S)
+        at_hidden = weights[rows, :, data.hidden_at]  # (B, h, S)
+        for head in range(at_hidden.shape[1]):
+            on_need = at_hidden[:, head].gather(1, data.needs.clamp(min=0)).where(data.needs >= 0, torch.nan)
+            scores[layer, head] = on_need.nanmean(dim=0)
+    return scores
+
+
+def prune(model, choose, score, order=None):
+    """Remove head after head, and measure what is left.
+
+    Greedy: always the head whose loss hurts least on the sentences `choose`; or in the given order. Returns
+    (removed heads in order, accuracy on `score` after removing 0, 1, 2 … heads): two sets, so that no luck is counted.
+    """
+    left = list(order) if order else sorted(weight_on_needs(model, choose))
+    removed, kept_accuracy = [], [accuracy(model, score)]
+    while left:
+        head = left[0] if order else max(left, key=lambda head: accuracy(model, choose, [*removed, head]))
+        left.remove(head)
+        removed.append(head)
+        kept_accuracy.append(accuracy(model, score, removed))
+    return removed, kept_accuracy
