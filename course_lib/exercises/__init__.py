@@ -1,0 +1,13 @@
+"""Exercises: `check` names the mistake, `hint` helps on, `reveal` shows the library's own code.
+
+    def split_heads(x, n_heads):
+        ...
+    check("split_heads", split_heads)     # as a cell's last value: shown as a verdict with a small table
+    hint("split_heads")                   # the next of three hints
+    reveal("split_heads")                 # the library's source
+"""
+
+from course_lib.exercises.judge import check
+from course_lib.exercises.result import CheckResult
+
+__all__ = ["CheckResult", "check"]

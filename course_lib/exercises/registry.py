@@ -1,0 +1,25 @@
+"""All exercises by name."""
+
+import functools
+import importlib
+
+MODULES = (
+    "scaled_dot_product_attention",
+    "split_heads",
+    "merge_heads",
+)
+
+
+@functools.cache
+def all_exercises():
+    """{name: Exercise}, in the order in which the notebooks meet them."""
+    modules = [importlib.import_module(f"course_lib.exercises.{name}") for name in MODULES]
+    return {module.EXERCISE.name: module.EXERCISE for module in modules}
+
+
+def find(name):
+    """The exercise of that name. Raises ValueError, listing the names, if there is none."""
+    exercises = all_exercises()
+    if name not in exercises:
+        raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(exercises)}")
+    return exercises[name]

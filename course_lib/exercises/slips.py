@@ -1,0 +1,119 @@
+"""Which known slip, or which two, does a wrong answer look like?"""
+
+import functools
+import itertools
+import math
+
+import torch
+
+from course_lib.exercises.compare import LOOSE, distance, is_finite
+from course_lib.exercises.evidence import fresh
+
+CRASHED = object()  # stands for the answer of a variant that raises
+
+
+def answer(exercise, knobs, args):
+    """What a slip's variant answers; CRASHED if it raises."""
+    try:
+        return exercise.variant(*fresh(args), **knobs)
+    except Exception:  # noqa: BLE001 - many slips are wrong in that they crash, each in a way of its own
+        return CRASHED
+
+
+@functools.cache
+def _known_answer(exercise_name, knobs, probe_number):
+    from course_lib.exercises.registry import find  # here, since the registry imports every exercise
+
+    exercise = find(exercise_name)
+    return answer(exercise, dict(knobs), exercise.probes[probe_number].args)
+
+
+def known_answer(exercise, knobs, i):
+    """`answer` on probe i, computed once."""
+    return _known_answer(exercise.name, tuple(sorted(knobs.items())), i)
+
+
+def matches(seen, knobs, reply, numbers, crashes_count=True):
+    """Does reply(exercise, knobs, i) look like the candidate on all these probes, and explain one that is wrong?
+
+    With crashes_count=False, probes on which either of the two crashes are left out.
+    """
+    explained = 0
+    for i in sorted(numbers, key=lambda i: i not in seen.wrong):  # wrong ones first: most slips fall at once
+        theirs, slip = seen.outcomes[i], reply(seen.exercise, knobs, i)
+        if slip is CRASHED or theirs.raised:
+            if crashes_count and (slip is CRASHED) != (theirs.raised is not None):
+                return False
+            explained += crashes_count and i in seen.wrong
+        elif seen.probes[i].rule == "raises":
+            explained += i in seen.wrong
+        elif seen.probes[i].rule == "finite":
+            if is_finite(slip) != is_finite(theirs.output):
+                return False
+            explained += i in seen.wrong
+        elif not looks_like(theirs.output, slip, seen.wants[i], i in seen.wrong):
+            return False
+        else:
+            explained += i in seen.wrong
+    return explained > 0
+
+
+def looks_like(output, slip, want, is_wrong):
+    """Close to the slip; and where the answer is wrong, clearly closer to the slip than to the right one."""
+    gap = finite_distance(output, slip)
+    return gap <= LOOSE and (not is_wrong or gap <= 0.2 * distance(output, want))
+
+
+def finite_distance(output, slip):
+    """`distance`, on the elements where the slip is finite; where it has none, the answer must have none either."""
+    if isinstance(slip, tuple | list):
+        if not isinstance(output, tuple | list) or len(output) != len(slip):
+            return math.inf
+        return max((finite_distance(o, s) for o, s in zip(output, slip, strict=True)), default=0.0)
+    if not isinstance(slip, torch.Tensor) or not slip.is_floating_point() or is_finite(slip):
+        return distance(output, slip)
+    if not isinstance(output, torch.Tensor) or output.shape != slip.shape:
+        return math.inf
+    finite = torch.isfinite(slip)
+    if not finite.any():
+        return 0.0 if not torch.isfinite(output).any() else math.inf
+    return distance(output[finite], slip[finite])
+
+
+def one_slip(seen, crashes_count=True):
+    """The first known slip that looks like the candidate on every probe, or None."""
+    numbers = range(len(seen.outcomes))
+    for slip in seen.exercise.slips:
+        if matches(seen, slip.knobs, known_answer, numbers, crashes_count):
+            return slip
+    return None
+
+
+def two_slips(seen):
+    """Two known slips which together look like the candidate on every probe, or None."""
+    def reply(exercise, knobs, i):
+        return answer(exercise, knobs, exercise.probes[i].args)
+
+    numbers = range(len(seen.outcomes))
+    for first, second in itertools.combinations(seen.exercise.slips, 2):
+        if first.knobs.keys() & second.knobs.keys():
+            continue
+        if matches(seen, first.knobs | second.knobs, reply, numbers):
+            return first, second
+    return None
+
+
+def mostly(seen):
+    """The known slip that explains most of the wrong answers by value (more than half of them), or None."""
+    best, most = None, 0.5 * len(seen.pairs)
+    values = [i for i in seen.wrong if seen.probes[i].rule == "values" and not seen.outcomes[i].raised]
+    for slip in seen.exercise.slips:
+        count = sum(_explains(seen, slip, i) for i in values)
+        if count > most:
+            best, most = slip, count
+    return best
+
+
+def _explains(seen, slip, i):
+    reply = known_answer(seen.exercise, slip.knobs, i)
+    return reply is not CRASHED and looks_like(seen.outcomes[i].output, reply, seen.wants[i], True)
