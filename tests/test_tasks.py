@@ -503,7 +503,7 @@ def test_cutting_loses_nothing(written):
 
 def test_digits_are_scikit_learns():
     data = digits.digits(seed=3)
-    assert data.train_images.shape == (1437, 8, 8) and data.test_images.shape == (360, 8, 8)
+    assert data.train_images.shape == (1437, 1, 8, 8) and data.test_images.shape == (360, 1, 8, 8)
     assert data.train_images.dtype == torch.float32 and data.train_labels.dtype == torch.int64
     assert data.train_images.min() == 0 and data.train_images.max() == 1
     counts = torch.bincount(data.test_labels, minlength=10)
@@ -511,16 +511,6 @@ def test_digits_are_scikit_learns():
     everything = torch.cat([data.train_images, data.test_images]).flatten(1)
     original = torch.tensor(digits.load_digits().data / 16, dtype=torch.float32)
     assert torch.equal(torch.unique(everything, dim=0), torch.unique(original, dim=0))
-
-
-@pytest.mark.parametrize("size", [1, 2, 4, 8])
-def test_patches_agree_with_a_naive_loop(size):
-    images = torch.rand(3, 8, 8)
-    corners = [(row, column) for row in range(0, 8, size) for column in range(0, 8, size)]
-    naive = [images[:, r : r + size, c : c + size].reshape(3, -1) for r, c in corners]
-    assert torch.equal(digits.patches(images, size), torch.stack(naive, dim=1))
-    with pytest.raises(ValueError, match="size = 3"):
-        digits.patches(images, 3)
 
 
 # --- twins

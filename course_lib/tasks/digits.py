@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 
 class Digits(NamedTuple):
-    """Images float32 (n, 8, 8) in 0 … 1, labels int64 (n,)."""
+    """Images float32 (n, 1, 8, 8) in 0 … 1, one channel as `VisionTransformer` expects; labels int64 (n,)."""
 
     train_images: torch.Tensor
     train_labels: torch.Tensor
@@ -29,19 +29,7 @@ def digits(test_share=0.2, seed=0):
     rows = train_test_split(
         range(len(data.target)), test_size=test_share, stratify=data.target, random_state=seed
     )
-    images = torch.tensor(data.images / 16, dtype=torch.float32)  # pixels are counts from 0 to 16
+    images = torch.tensor(data.images[:, None] / 16, dtype=torch.float32)  # pixels are counts from 0 to 16
     labels = torch.tensor(data.target, dtype=torch.int64)
     train, test = (torch.tensor(part) for part in rows)
     return Digits(images[train], labels[train], images[test], labels[test])
-
-
-def patches(images, size):
-    """Cut images into squares of size × size, row by row: (B, H, W) -> (B, H/size · W/size, size · size).
-
-    A patch is to a vision transformer what a token is to a text: Dosovitskiy et al. 2021, section 3.1.
-    """
-    height, width = images.shape[-2:]
-    if size < 1 or height % size or width % size:
-        raise ValueError(f"size must divide height and width; got size = {size}, images {height} × {width}")
-    squares = images.unfold(-2, size, size).unfold(-2, size, size)  # (B, H/size, W/size, size, size)
-    return squares.flatten(-2).flatten(-3, -2)

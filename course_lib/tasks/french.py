@@ -1,7 +1,7 @@
 """French sentences and their English translations, drawn at random from `french_grammar`.
 
-The truth is known for each sentence, and for each English word the French word that it comes from. Small
-letters only, no full stops. One French sentence has one translation; the reverse does not hold (you: tu, vous).
+The truth is known for each sentence, and for each English word the French word that it comes from. All in
+small letters, no full stops. A French sentence has one translation; the reverse is not so (you: tu, vous).
 """
 
 from collections import Counter

@@ -33,7 +33,7 @@ class MarkovSource:
         self.start = self._long_run()
 
     def entropy(self):
-        """Entropy of the next token given the past, in nats: the exact mean of −Σ p ln p over the long run."""
+        """Entropy of the next token given the past, in nats: the exact long-run mean of −Σ p ln p."""
         return -(self.start.unsqueeze(-1) * self.table * self.table.log()).sum().item()
 
     def sample(self, n, T, seed=0):
