@@ -1,6 +1,8 @@
-"""A small reader of GGUF, the one-file format of quantised language models: a header, metadata, then the tensors.
+"""A small reader of GGUF, the one-file format of quantised language models: a header, metadata, then the
+tensors.
 
-Reads the types that SmolLM2's file uses, and one tensor at a time, so that a model can be loaded in little memory.
+Reads the types that SmolLM2's file uses, and one tensor at a time, so that a model can be loaded in little
+memory.
 """
 
 import math
@@ -8,7 +10,8 @@ import struct
 
 import torch
 
-NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}  # for struct
+# GGUF's types of numbers -> the codes of Python's struct
+NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9  # the other two types of metadata
 PIECE = 32_768  # quantised blocks turned into floats at a time
 
@@ -89,7 +92,9 @@ def decode_q8_0(blocks):
 
 
 def decode_q4_1(blocks):
-    """32 values a block: a scale, a minimum, 16 bytes; value = scale · nibble + minimum, the low nibbles first."""
+    """32 values a block: a scale, a minimum, 16 bytes; value = scale · nibble + minimum, the low nibbles
+    first.
+    """
     nibbles = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)
     return half(blocks[:, :2]) * nibbles + half(blocks[:, 2:4])
 

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from functools import partial
 
+import torch
+import torch.nn.functional as F
 from torch import nn
 
 from course_lib import positions
@@ -237,9 +239,22 @@ def head_std(config):
     return 0.2 * config.d_model**-0.5
 
 
+class Head(nn.Linear):
+    """Hidden state -> logits, which are float32 where the model is half-precision: rounded ones tie too
+    often.
+    """
+
+    def forward(self, x):
+        if self.weight.dtype not in (torch.bfloat16, torch.float16):
+            return super().forward(x)
+        rows = 256 if x.is_cpu else self.out_features  # few at a time: never the whole matrix in float32
+        pieces = [F.linear(x.float(), piece.float()) for piece in self.weight.split(rows)]
+        return torch.cat(pieces, dim=-1)
+
+
 def make_head(config, embedding):
-    """Hidden state -> logits: the embedding matrix where the config ties them, else a matrix of its own."""
-    head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+    """A head without bias: the embedding matrix where the config ties them, else a matrix of its own."""
+    head = Head(config.d_model, config.vocab_size, bias=False)
     if config.tie_embeddings:
         head.weight = embedding.weight
     else:

