@@ -1,20 +1,20 @@
 r"""The little markup of quiz texts: `code`, *stress*, **bold** and $maths$, turned into HTML or plain text.
 
-No maths library is fetched, so this works offline. Known inside $…$: letters, numbers, _ and ^ with one character
-or a {group}, \frac{a}{b}, \sqrt{a}, \text{a} and the names in SYMBOLS. Anything else raises ValueError.
+No maths library is fetched, so this works offline. Known in $…$: letters, words, numbers, _ and ^ with one
+character or a {group}, \frac{a}{b}, \sqrt{a}, \text{a} and the names in SYMBOLS. Anything else: ValueError.
 Uses the standard library only.
 """
 import html
 import re
 
 SYMBOLS = {
-    "times": " × ", "cdot": "·", "le": " ≤ ", "ge": " ≥ ", "neq": " ≠ ", "approx": " ≈ ", "in": " ∈ ", "to": " → ",
-    "infty": "∞", "sum": "Σ", "top": "⊤", "pm": " ± ", "ldots": "…", "pi": "π", "alpha": "α", "beta": "β",
-    "gamma": "γ", "theta": "θ", "mu": "μ", "sigma": "σ", "lambda": "λ", "omega": "ω", "log": "log", "sin": "sin",
-    "cos": "cos", "max": "max", "softmax": "softmax", "quad": "  ",
+    "times": " × ", "cdot": "·", "le": " ≤ ", "ge": " ≥ ", "neq": " ≠ ", "approx": " ≈ ", "in": " ∈ ",
+    "to": " → ", "pm": " ± ", "infty": "∞", "sum": "Σ", "ldots": "…", "pi": "π", "alpha": "α", "beta": "β",
+    "gamma": "γ", "theta": "θ", "mu": "μ", "sigma": "σ", "lambda": "λ", "omega": "ω",
 }
 SPACED = {"=": " = ", "<": " &lt; ", ">": " &gt; ", "+": " + ", "-": " − ", "&": "&amp;"}
-MARKUP = re.compile(r"\$(?P<maths>[^$]+)\$|`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*|\*(?P<stress>[^*\s][^*]*)\*")
+MARKUP = re.compile(r"\$(?P<maths>[^$]+)\$|`(?P<code>[^`]+)`"
+                    r"|\*\*(?P<bold>[^*]+)\*\*|\*(?P<stress>[^*\s][^*]*)\*")
 TAGS = {"code": "code", "bold": "strong", "stress": "em"}
 
 
@@ -45,7 +45,7 @@ def _bare(page):
 
 
 def _bracketed(inner):
-    return f"({inner})" if " " in inner else inner
+    return f"({inner.replace(' ', '')})" if re.search("[ /]", inner) else inner
 
 
 def maths_html(source):
@@ -70,8 +70,8 @@ def _next_part(rest):
         raise ValueError(f"A brace that belongs to no command, at {rest!r} in a formula.")
     if first.isspace():
         return "", after
-    word = re.match(r"[A-Za-z]{3,}", rest)
-    if word:                                                     # d_{model}: a word, not five variables
+    word = re.match(r"[A-Za-z]{3,}\s*", rest)
+    if word:                                                     # d_{model}, sin p: a word, no variables
         return word[0], rest[word.end():]
     return (f"<i>{first}</i>" if first.isalpha() else SPACED.get(first, html.escape(first))), after
 

@@ -5,7 +5,8 @@ const TRIES = 2;
 const NO_KERNEL = "Not saved: no kernel answers. Run the cell again, then answer once more.";
 
 // ---- small tools ----
-let views = 0;
+/** A name for one group of radio buttons: no other group on the page may share it. */
+const newName = () => `quiz-${Math.random().toString(36).slice(2)}`;
 function make(tag, properties = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
   node.append(...children);
@@ -45,7 +46,7 @@ function saver(model, line) {
 function complaint(text) { return {complaint: text}; }
 
 function choice(item, type) {
-  const name = `quiz${views++}`;
+  const name = newName();
   const rows = item.options.map(option => {
     const input = make("input", {type, name, value: option.letter});
     const label = make("label", {}, input, make("span", {className: "letter", textContent: option.letter}),
@@ -68,7 +69,7 @@ function choice(item, type) {
         node.querySelector(".why")?.remove();
         node.classList.toggle("correct", locked && option.correct === true);
         if (locked && option.why) {
-          const mark = option.correct ? "✓ Right. " : "✗ Not right. ";
+          const mark = option.correct ? "✓ Right. " : type === "radio" ? "✗ Not right. " : "✗ Does not belong. ";
           node.append(make("p", {className: "why"}, mark, html("span", option.why)));
         }
       }
@@ -170,8 +171,8 @@ const controls = {
 };
 
 function questionFrame(item) {
-  const legend = make("legend", {}, make("b", {textContent: item.id.replaceAll("_", " ")}), " ", html("span", item.text));
-  return make("fieldset", {}, legend);
+  const title = item.id[0].toUpperCase() + item.id.slice(1).replaceAll("_", " ") + ".";
+  return make("fieldset", {}, make("legend", {}, make("b", {textContent: title}), " ", html("span", item.text)));
 }
 
 function verdict(state, result, item) {
@@ -339,13 +340,13 @@ function predictView(model, el) {
 function compareView(model, el) {
   const box = make("div", {className: "compare"});
   function render() {
-    const t = model.get("html");
+    const t = model.get("texts");
     const cell = (head, text) => make("div", {}, make("span", {className: "head", textContent: head}), html("span", text, "value"));
     box.replaceChildren(html("p", t.question, "asked"),
                         make("div", {className: "pair"}, cell("You said", t.said), cell("Measured", t.measured)),
                         html("p", `<b>${t.sentence}</b> ${t.because}`, "say"));
   }
-  model.on("change:html", render);
+  model.on("change:texts", render);
   el.append(box);
   render();
 }
