@@ -50,26 +50,28 @@ def show(fig, alt):
     display({"text/html": image, "text/plain": f"[figure: {alt}]"}, raw=True)
 
 
-def plot_weights(weights, queries=None, keys=None, titles=None):
-    """Heat maps of attention weights, one per head, on one colour scale from 0 to 1.
+def plot_weights(weights, queries=None, keys=None, titles=None, ylabel="query", xlabel="key"):
+    """Heat maps of numbers between 0 and 1, such as attention weights: one map per head, on one colour scale.
 
-    weights (T, S) or (h, T, S); queries, keys: T and S labels; titles: one per head. Returns a Figure.
+    weights (T, S) or (h, T, S); queries, keys: T and S labels; titles: one per map. Returns a Figure.
     Up to 10 keys, each cell also carries its number.
     """
     weights = np.asarray(weights, dtype=float)
     weights = weights[None] if weights.ndim == 2 else weights
     h, T, S = weights.shape
+    queries, keys = ([str(label) for label in labels] for labels in (queries or range(T), keys or range(S)))
+    tilt = 40 if max(map(len, keys)) > 3 else 0
     fig, axes = figure(1.2 + h * max(1.8, 0.62 * S), 1.2 + max(1.4, 0.5 * T), 1, h, squeeze=False)
     for head, (ax, map_) in enumerate(zip(axes[0], weights, strict=True)):
         ax.imshow(map_, cmap=CMAP, vmin=0, vmax=1, aspect="auto")
-        ax.set_xticks(range(S), range(S) if keys is None else keys, rotation=0 if keys is None else 40)
-        ax.set_yticks(range(T), (range(T) if queries is None else queries) if head == 0 else [])
-        ax.set_xlabel("key")
+        ax.set_xticks(range(S), keys, rotation=tilt, ha="right" if tilt else "center", rotation_mode="anchor")
+        ax.set_yticks(range(T), queries if head == 0 else [""] * T)
+        ax.set_xlabel(xlabel)
         ax.set_title(titles[head] if titles else "")
         for row, column in np.ndindex(T, S) if S <= 10 else ():
             value = map_[row, column]
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", color="black" if value > 0.6 else "white")
-    axes[0, 0].set_ylabel("query")
+    axes[0, 0].set_ylabel(ylabel)
     return fig
 
 
@@ -97,15 +99,6 @@ def plot_slices(x, splits):
             row += 0.35
         ax.set(xlim=(-1.8, x.shape[1] + 0.2), ylim=(height, -0.2), title=label)
         ax.set_axis_off()
-    return fig
-
-
-def plot_table(values, rows, columns, ylabel, xlabel, title):
-    """A heat map of numbers between 0 and 1 with each number written in its cell. values (rows, columns). A Figure."""
-    fig = plot_weights(values, rows, columns)
-    ax = fig.axes[0]
-    ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
-    ax.tick_params(axis="x", rotation=0)
     return fig
 
 
@@ -140,14 +133,27 @@ def plot_lines(x, lines, xlabel, ylabel, *, reference=None, logx=False, logy=Fal
         color = COLORS[i % len(COLORS)]
         ax.plot(x, y.mean(0), color=color, marker=MARKERS[i % len(MARKERS)], markersize=5)
         ax.fill_between(x, y.min(0), y.max(0), color=color, alpha=0.2, linewidth=0)
-        ax.annotate(f" {label}", (x[-1], y.mean(0)[-1]), (4, 0), textcoords="offset points", color=color, va="center")
     for label, level in (reference or {}).items():
         ax.axhline(level, color=COLORS[4], linestyle="--", linewidth=1)
         ax.annotate(label, (x[0], level), (0, 3), textcoords="offset points", color=COLORS[4])
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set_xscale("log" if logx else "linear")
     ax.set_yscale("log" if logy else "linear")
+    _name_lines(ax, lines)
     return fig
+
+
+def _name_lines(ax, lines):
+    """Write each line's name at its right end, moved up or down until no two names touch."""
+    fig_height = ax.figure.get_size_inches()[1] * 72
+    ends = [ax.lines[i].get_ydata()[-1] for i in range(len(lines))]
+    to_axes = ax.transData + ax.transAxes.inverted()
+    heights = [to_axes.transform((0, end))[1] for end in ends]
+    lowest = -np.inf
+    for i in np.argsort(heights):
+        lowest = max(heights[i], lowest + 15 / (0.75 * fig_height))
+        color = COLORS[i % len(COLORS)]
+        ax.annotate(list(lines)[i], (1.01, lowest), xycoords="axes fraction", color=color, va="center", annotation_clip=False)
 
 
 def live(records, label="loss", every=0.25):
