@@ -1,5 +1,6 @@
 """Runs a notebook with nbval, as an instructor would, in a kernel that is watched by kernel_watch.py."""
 
+import ast
 import copy
 import json
 import os
@@ -41,14 +42,41 @@ def run(notebook, folder, prefix=()):
     (profile / "ipython_config.py").write_text(watch, encoding="utf-8")
     report = folder / "report.json"
     environment = os.environ | {
-        "IPYTHONDIR": str(profile.parent), "WATCH_FILE": str(report), "COURSE_LIB_HOME": str(folder / "home"),
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
-    command = [*prefix, sys.executable, "-m", "pytest", "--nbval-lax", "--nbval-current-env", "-q",
-               "--nbval-cell-timeout=120", "-p", "no:cacheprovider", "-c", "pyproject.toml", str(notebook)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=900,
-                          encoding="utf-8", errors="replace")
-    seen = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {
-        "cells": [], "cpu": 0.0, "peak": 0, "refused": []}
+        "IPYTHONDIR": str(profile.parent),
+        "WATCH_FILE": str(report),
+        "COURSE_LIB_HOME": str(folder / "home"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)]),
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [
+        *prefix,
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval-lax",
+        "--nbval-current-env",
+        "-q",
+        "--nbval-cell-timeout=120",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "pyproject.toml",
+        str(notebook),
+    ]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        timeout=900,
+        encoding="utf-8",
+        errors="replace",
+    )
+    seen = (
+        json.loads(report.read_text(encoding="utf-8"))
+        if report.exists()
+        else {"cells": [], "cpu": 0.0, "peak": 0, "refused": []}
+    )
     return Run(done.returncode, done.stdout + done.stderr, **seen)
 
 
@@ -64,21 +92,29 @@ def source(cell):
     return "".join(cell["source"])
 
 
+def exercise_name(cell):
+    """The name under which course_lib checks what an `exercise` cell asks for."""
+    hunt = cell["metadata"].get("bug_hunt")
+    return f"bug_hunt_{hunt}" if hunt else cell["metadata"].get("exercise")
+
+
 def solved(notebook, references):
     """A copy without `experiment` cells, its exercises solved from the library, and checks that must pass.
 
     references: {exercise name: the library's function}
     """
     cells = [copy.deepcopy(cell) for cell in notebook["cells"] if "experiment" not in tags(cell)]
-    names = []
     for cell in cells:
         if "exercise" in tags(cell):
-            name = cell["metadata"].get("exercise") or cell["metadata"]["bug_hunt"]
-            reference = references[name]
-            cell["source"] = f"from {reference.__module__} import {reference.__name__} as {name}"
-            names.append(name)
-    last = "\n".join(f"assert check({name!r}, {name}), check({name!r}, {name}).message" for name in names)
-    if names:
-        cells.append({"cell_type": "code", "id": "every-check-passes", "metadata": {}, "outputs": [],
-                      "execution_count": None, "source": "from course_lib.exercises import check\n" + last})
+            cell["source"] = solution(cell, references[exercise_name(cell)])
     return {**notebook, "cells": cells}
+
+
+def solution(cell, reference):
+    """The cell's code with its stub replaced by the library's function, and checked: the check must pass."""
+    lines, parts = source(cell).split("\n"), ast.parse(source(cell)).body
+    stub = next(part for part in parts if isinstance(part, ast.FunctionDef))
+    import_line = f"from {reference.__module__} import {reference.__name__} as {stub.name}"
+    given = "\n".join([*lines[: stub.lineno - 1], import_line, *lines[stub.end_lineno :]])
+    verdict = f"check({exercise_name(cell)!r}, {stub.name})"
+    return f"{given}\nassert {verdict}, {verdict}.message"
