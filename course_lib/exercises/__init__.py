@@ -7,7 +7,8 @@
     reveal("split_heads")                 # the library's source
 """
 
+from course_lib.exercises.guidance import hint, reveal
 from course_lib.exercises.judge import check
 from course_lib.exercises.result import CheckResult
 
-__all__ = ["CheckResult", "check"]
+__all__ = ["CheckResult", "check", "hint", "reveal"]

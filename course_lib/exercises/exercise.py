@@ -71,6 +71,7 @@ class Exercise:
     measures: tuple = ()
     crash_measures: tuple = ()  # the same, for a candidate that raises on every probe
     remarks: tuple = ()  # functions of an Evidence that return a sentence or None, for an answer that passed
+    basic: str = ""  # a fact: where the probes that have it go wrong, they are explained first, by themselves
     chance: str = "This function has no use for chance."
     look: dict = field(default_factory=dict)  # knob -> where to look
     judge: Callable | None = None  # bug hunts judge in their own way: (exercise, candidate, make_runner) -> verdict

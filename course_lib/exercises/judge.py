@@ -115,6 +115,17 @@ def known_slip(seen):
     return slip and _slip_verdict(seen, slip)
 
 
+def known_slip_in_the_basic_case(seen):
+    """A slip that explains the basic probes; what goes wrong on the others comes second."""
+    numbers = [i for i, probe in enumerate(seen.probes) if seen.exercise.basic in probe.facts]
+    slip = slips.one_slip(seen, numbers=numbers) if seen.exercise.basic else None
+    if slip is None:
+        return None
+    second = slips.second_slip(seen, slip)
+    more = f"And a second thing: {second.says}" if second else f"And something else is wrong where not {seen.exercise.basic}."
+    return _slip_verdict(seen, slip, f"\n{more.replace('where not no mask', 'where a mask')}")
+
+
 def crashed_always(seen):
     if len(seen.crashed) < len(seen.valid):
         return None
@@ -183,7 +194,7 @@ def different(seen):
 
 STEPS = (
     took_too_long, returned_nothing, changed_its_input, left_to_chance, right, another_convention, known_slip,
-    crashed_always, known_slip_but_for_crashes, crashed_sometimes, two_known_slips, measured,
+    known_slip_in_the_basic_case, crashed_always, known_slip_but_for_crashes, crashed_sometimes, two_known_slips, measured,
     mostly_a_slip, wrong_when, different,
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ MODULES = (
     "scaled_dot_product_attention",
     "split_heads",
     "merge_heads",
+    "multi_head_attention",
 )
 
 

@@ -139,10 +139,10 @@ def _raise_in(thread_id, exception):
 
 @contextlib.contextmanager
 def surroundings_kept():
-    """Leave random numbers, threads, grad mode, default dtype, and recursion limit as they were."""
+    """Leave random numbers, threads, grad mode, default dtype and recursion limit as they were."""
     torch_state, python_state, numpy_state = torch.get_rng_state(), random.getstate(), np.random.get_state()
     threads, dtype, grad = torch.get_num_threads(), torch.get_default_dtype(), torch.is_grad_enabled()
-    deterministic, depth = torch.are_deterministic_algorithms_enabled(), sys.getrecursionlimit()
+    depth = sys.getrecursionlimit()
     torch.set_default_dtype(torch.float32)
     try:
         yield
@@ -154,7 +154,6 @@ def surroundings_kept():
             torch.set_num_threads(threads)
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(grad)
-        torch.use_deterministic_algorithms(deterministic)
         sys.setrecursionlimit(depth)
 
 

@@ -331,5 +331,6 @@ EXERCISE = Exercise(
     measures=(output_is_not_the_average, hidden_keys_get_weight, rows_do_not_sum_to_one, scores_are_off),
     remarks=(empty_rows, half_precision),
     look=LOOK,
+    basic=NO_MASK,
     chance="Dropout, where it is wanted, is switched on by the module around this function, and only in training.",
 )  # fmt: skip

@@ -9,6 +9,7 @@ import torch
 from course_lib.exercises.compare import LOOSE, distance, is_finite
 from course_lib.exercises.evidence import fresh
 
+MOST_PAIRS = 2000  # tried at most: 0.2 s
 CRASHED = object()  # stands for the answer of a variant that raises
 
 
@@ -80,27 +81,35 @@ def finite_distance(output, slip):
     return distance(output[finite], slip[finite])
 
 
-def one_slip(seen, crashes_count=True):
-    """The first known slip that looks like the candidate on every probe, or None."""
-    numbers = range(len(seen.outcomes))
+def one_slip(seen, crashes_count=True, numbers=None):
+    """The first known slip that looks like the candidate on every probe (or on those of `numbers`), or None."""
+    numbers = range(len(seen.outcomes)) if numbers is None else numbers
     for slip in seen.exercise.slips:
         if matches(seen, slip.knobs, known_answer, numbers, crashes_count):
             return slip
     return None
 
 
-def two_slips(seen):
-    """Two known slips which together look like the candidate on every probe, or None."""
-    def reply(exercise, knobs, i):
-        return answer(exercise, knobs, exercise.probes[i].args)
+def second_slip(seen, first):
+    """The known slip that, together with `first`, looks like the candidate on every probe, or None."""
+    return next((s for s in seen.exercise.slips if _fit(seen, first, s)), None)
 
-    numbers = range(len(seen.outcomes))
-    for first, second in itertools.combinations(seen.exercise.slips, 2):
-        if first.knobs.keys() & second.knobs.keys():
-            continue
-        if matches(seen, first.knobs | second.knobs, reply, numbers):
-            return first, second
-    return None
+
+def two_slips(seen):
+    """Two known slips which together look like the candidate on every probe, or None. Common slips come first."""
+    slips = seen.exercise.slips
+    pairs = sorted(itertools.combinations(range(len(slips)), 2), key=sum)[:MOST_PAIRS]
+    return next(((slips[i], slips[j]) for i, j in pairs if _fit(seen, slips[i], slips[j])), None)
+
+
+def _fit(seen, first, second):
+    if first.knobs.keys() & second.knobs.keys():
+        return False
+    return matches(seen, first.knobs | second.knobs, _new_answer, range(len(seen.outcomes)))
+
+
+def _new_answer(exercise, knobs, i):
+    return answer(exercise, knobs, exercise.probes[i].args)
 
 
 def mostly(seen):
