@@ -21,7 +21,7 @@ function floats(view) {
   return new Float32Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }
 
-const show = (number, digits = 2) => number.toFixed(digits);
+const show = (number, digits = 2) => (+number.toFixed(digits) || 0).toFixed(digits);      // never “-0.00”
 const list = items => items.length < 2 ? items.join("") : items.slice(0, -1).join(", ") + " and " + items.at(-1);
 const freshId = () => "tx" + Math.random().toString(36).slice(2, 10);
 

@@ -38,13 +38,14 @@ function labels(place, names, rows, most) {
 }
 
 // heatMap(stage, options) -> {el, draw(data)}
-//   options: row and col, what they are called in words ("query", "key"); width in px; gap between rows; numbers in the
-//   cells; digits; read(i, j, value, data) -> a sentence; picked(i, j) is told of each cell chosen by click or key.
-//   data: {values, n_rows, n_cols, lo, hi, rowNames, colNames, label}, and if wanted marks: [[i, j], …], the framed cells,
+//   options: row and col, what they are called in words ("query", "key"); gap between rows; numbers in the cells;
+//   digits; write(value) -> what stands in a cell; read(i, j, value, data) -> a sentence; controls: false where
+//   another map's controls lead this one too, through select(i, j); picked(i, j, clicked) is told of each cell chosen by click or key.
+//   data: {values, n_rows, n_cols, lo, hi, rowNames, colNames, label}, and if wanted marks: [[i, j, wide = 1], …], framed cells,
 //   used: the number of rows in use (the rest keep
 //   their room), stretch: the height of a cell over its width, longNames: column names for lists and tables
 function heatMap(stage, {row = "query", col = "key", gap = false, numbers = false, digits = 2, tall = false, scale = true,
-                         read = null, picked = () => {}}) {
+                         controls = true, read = null, write = null, picked = () => {}}) {
   const colours = new Uint8Array(stage.get("colours").buffer.slice(stage.get("colours").byteOffset, stage.get("colours").byteOffset + 768));
   const canvas = element("canvas", {role: "img"}), over = svg("svg", {preserveAspectRatio: "none", "aria-hidden": "true"});
   const written = element("div", {className: "tx-numbers", ariaHidden: "true"});
@@ -54,7 +55,7 @@ function heatMap(stage, {row = "query", col = "key", gap = false, numbers = fals
   const reading = element("p", {className: "tx-reading"});
   const choose = what => element("select", {id: freshId(), ariaLabel: what});
   const rowSelect = choose(row), colSelect = choose(col);
-  const controls = element("div", {className: "tx-read"}, element("label", {}, row, rowSelect), element("label", {}, col, colSelect));
+  const selects = element("div", {className: "tx-read", hidden: !controls}, element("label", {}, row, rowSelect), element("label", {}, col, colSelect));
   const legend = scaleBar(colours);
   let data = null;
   const sentence = (i, j) => { const v = data.values[i * data.n_cols + j]; return read ? read(i, j, v, data) : `${row} ${data.rowNames[i]}, ${col} ${data.colNames[j]}: ${show(v, digits)}`; };
@@ -75,11 +76,11 @@ function heatMap(stage, {row = "query", col = "key", gap = false, numbers = fals
   cells.addEventListener("click", event => {
     const [i, j] = under(event);
     rowSelect.value = i; colSelect.value = j;
-    picked(i, j);
+    picked(i, j, true);
     stage.say(sentence(i, j));
   });
   for (const select of [rowSelect, colSelect]) select.addEventListener("change", () => {
-    picked(+rowSelect.value, +colSelect.value);
+    picked(+rowSelect.value, +colSelect.value, false);
     point(+rowSelect.value, +colSelect.value);
     stage.say(reading.textContent);
   });
@@ -93,14 +94,14 @@ function heatMap(stage, {row = "query", col = "key", gap = false, numbers = fals
     paint(canvas, colours, data);
     canvas.setAttribute("aria-label", data.label);
     over.replaceChildren(...rules(data, gap), ...marked(data), cross);
-    if (numbers) writeNumbers(written, colours, data, digits);
+    if (numbers) writeNumbers(written, colours, data, write || (v => show(v, digits).replace(/^(-?)0\./, "$1.")));
     legend.update(data.lo, data.hi);
     cross.replaceChildren();
     reading.textContent = sentence(+rowSelect.value, +colSelect.value);
     folded.fill();
   }
-  const el = element("div", {}, map, ...(scale ? [legend.el] : []), controls, reading, folded.details);
-  return {el, draw, select(i) { rowSelect.value = i; if (data) rest(); }};
+  const el = element("div", {}, map, ...(scale ? [legend.el] : []), selects, reading, folded.details);
+  return {el, draw, select(i, j = +colSelect.value) { rowSelect.value = i; colSelect.value = j; if (data) rest(); }};
 }
 
 // Keep the reader's place when the names change, as far as it still exists.
@@ -121,16 +122,16 @@ function rules({n_rows: all, n_cols, used}, gap) {
 
 // A mark is a frame in black and white, so that it stands out on every colour.
 function marked({marks = []}) {
-  return marks.flatMap(([i, j]) => ["halo", "mark"].map(kind => svg("rect", {class: kind, x: j, y: i, width: 1, height: 1})));
+  return marks.flatMap(([i, j, wide = 1]) => ["halo", "mark"].map(kind => svg("rect", {class: kind, x: j, y: i, width: wide, height: 1})));
 }
 
-function writeNumbers(place, colours, {values, n_rows, n_cols, lo, hi}, digits) {
+function writeNumbers(place, colours, {values, n_rows, n_cols, lo, hi}, write) {
   place.style.gridTemplate = `repeat(${n_rows}, 1fr) / repeat(${n_cols}, 1fr)`;
   while (place.children.length < n_rows * n_cols) place.append(element("span"));
   while (place.children.length > n_rows * n_cols) place.lastChild.remove();
   for (let i = 0; i < n_rows * n_cols; i++) {
     const cell = place.children[i];
-    cell.textContent = Number.isNaN(values[i]) ? "" : show(values[i], digits).replace(/^(-?)0\./, "$1.");
+    cell.textContent = Number.isNaN(values[i]) ? "" : write(values[i]);
     cell.style.color = inkOn(colours, shade(values[i], lo, hi));
   }
 }
