@@ -70,9 +70,16 @@ def plot_weights(weights, queries=None, keys=None, titles=None, ylabel="query", 
         ax.set_title(titles[head] if titles else "")
         for row, column in np.ndindex(T, S) if S <= 10 else ():
             value = map_[row, column]
-            ax.text(column, row, f"{value:.2f}", ha="center", va="center", color="black" if value > 0.6 else "white")
+            ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=ink_on(value))
     axes[0, 0].set_ylabel(ylabel)
     return fig
+
+
+def ink_on(value):
+    """Black or white, whichever stands out more from the colour map at value (0 to 1)."""
+    rgb = np.array(matplotlib.colormaps[CMAP](float(value))[:3])
+    luminance = ((rgb + 0.055) / 1.055) ** 2.4 @ [0.2126, 0.7152, 0.0722]  # WCAG 2.2, relative luminance
+    return "black" if luminance > 0.18 else "white"
 
 
 def plot_slices(x, splits):
