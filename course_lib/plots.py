@@ -123,7 +123,9 @@ def plot_spread(groups, xlabel, chance=None, xlim=(0, 1.02)):
                     (beside[0], 0), textcoords="offset points", ha=beside[1], va="center")  # fmt: skip
     if chance is not None:
         ax.axvline(chance, color=COLORS[4], linestyle="--", linewidth=1)
-        ax.annotate("chance", (chance, -0.62), (3, 0), textcoords="offset points", color=COLORS[4], annotation_clip=False)
+        ax.annotate(
+            "chance", (chance, -0.62), (3, 0), textcoords="offset points", color=COLORS[4], annotation_clip=False
+        )
     ax.set(xlim=xlim, xlabel=xlabel, ylabel="")
     ax.tick_params(left=False)
     return fig
@@ -135,7 +137,7 @@ def plot_lines(x, lines, xlabel, ylabel, *, reference=None, logx=False, logy=Fal
     reference: {label: y} draws dashed levels, such as chance. Returns a Figure.
     """
     fig, ax = figure(6.8, 3.4)
-    for i, (label, y) in enumerate(lines.items()):
+    for i, y in enumerate(lines.values()):
         y = np.atleast_2d(np.asarray(y, dtype=float))
         color = COLORS[i % len(COLORS)]
         ax.plot(x, y.mean(0), color=color, marker=MARKERS[i % len(MARKERS)], markersize=5)
@@ -160,7 +162,9 @@ def _name_lines(ax, lines):
     for i in np.argsort(heights):
         lowest = max(heights[i], lowest + 15 / (0.75 * fig_height))
         color = COLORS[i % len(COLORS)]
-        ax.annotate(list(lines)[i], (1.01, lowest), xycoords="axes fraction", color=color, va="center", annotation_clip=False)
+        ax.annotate(
+            list(lines)[i], (1.01, lowest), xycoords="axes fraction", color=color, va="center", annotation_clip=False
+        )
 
 
 def live(records, label="loss", every=0.25):
@@ -185,7 +189,8 @@ def _in_words(kept, label):
         return f"{label}: no steps"
     last = np.mean([r["loss"] for r in kept[-20:]])
     of = f" of {kept[-1]['steps']}" if kept[-1].get("steps") else ""
-    return f"{label}: step {kept[-1]['step']}{of}, {kept[0]['loss']:.3f} at first, {last:.3f} over the last {len(kept[-20:])}"
+    span = f"{kept[0]['loss']:.3f} at first, {last:.3f} over the last {len(kept[-20:])}"
+    return f"{label}: step {kept[-1]['step']}{of}, {span}"
 
 
 def _terminal_drawer(label):
@@ -202,7 +207,9 @@ def _notebook_drawer(label):
 
     def draw(kept, done=False):
         words = html.escape(_in_words(kept, label))
-        handle.update({"text/html": f"<div>{_curve_svg(kept, words)}<div>{words}</div></div>", "text/plain": words}, raw=True)
+        handle.update(
+            {"text/html": f"<div>{_curve_svg(kept, words)}<div>{words}</div></div>", "text/plain": words}, raw=True
+        )
 
     return draw
 

@@ -76,14 +76,15 @@ def test_live_of_nothing(capsys):
 
 def test_live_in_a_notebook_draws_through_one_handle_and_not_for_every_record(monkeypatch):
     class Handle:
-        drawn = []
+        def __init__(self):
+            self.drawn = []
 
         def update(self, data, raw):
             self.drawn.append(data)
 
-    opened = []
+    handle, opened = Handle(), []
     monkeypatch.setattr(plots, "get_ipython", lambda: type("Shell", (), {"kernel": True})())
-    monkeypatch.setattr(plots, "display", lambda *args, **options: opened.append(options) or Handle())
+    monkeypatch.setattr(plots, "display", lambda *args, **options: opened.append(options) or handle)
     plots.live(records(1000), "loss")
-    assert len(opened) == 1 and 1 <= len(Handle.drawn) < 50
-    assert 'role="img" aria-label="loss: step 1000 of 1000' in Handle.drawn[-1]["text/html"]
+    assert len(opened) == 1 and 1 <= len(handle.drawn) < 50
+    assert 'role="img" aria-label="loss: step 1000 of 1000' in handle.drawn[-1]["text/html"]

@@ -121,7 +121,7 @@ def train_model(n=4000, epochs=5, lr=3e-3, seed=0, **sizes):
 
 @torch.no_grad()
 def accuracy(model, data, without=()):
-    """Share of hidden words named right. without: heads (layer, head) whose weights are set to 0, with no retraining."""
+    """Share of hidden words named right. without: heads (layer, head) whose weights are 0, without retraining."""
 
     def silence(layer, weights):  # weights (B, h, T, S)
         weights = weights.clone()
