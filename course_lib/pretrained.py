@@ -80,7 +80,8 @@ def load_smollm2(dtype=torch.bfloat16):
     about = {key.removeprefix("llama."): value for key, value in file.metadata.items()}
     config = TransformerConfig(
         vocab_size=about["vocab_size"], d_model=about["embedding_length"],
-        n_heads=about["attention.head_count"], n_kv_heads=about["attention.head_count_kv"], n_layers=about["block_count"],
+        n_heads=about["attention.head_count"],
+        n_kv_heads=about["attention.head_count_kv"], n_layers=about["block_count"],
         d_ff=about["feed_forward_length"], max_len=about["context_length"], norm="rms", bias=False,
         activation="swiglu", positions="rotary", rotary_base=about["rope.freq_base"], tie_embeddings=True,
         norm_eps=about["attention.layer_norm_rms_epsilon"],

@@ -2,6 +2,7 @@
 
 import os
 import random
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -57,8 +58,7 @@ class Minibatches:
 def shift_right(targets, bos_id):
     """The decoder's input: bos_id first, then every target but the last.
 
-    targets int64 (B, T) -> int64 (B, T). At position t the decoder reads target t - 1 and must predict target
-    t.
+    targets int64 (B, T) -> int64 (B, T). At position t the decoder reads target t - 1 and predicts target t.
     Source: Vaswani et al. 2017, section 3.1.
     """
     shifted = torch.full_like(targets, bos_id)
@@ -90,7 +90,7 @@ def train(model, batches, *, loss=None, lr=3e-3, steps=None, weight_decay=0.01):
     torch.set_num_threads(threads_for(sum(p.numel() for p in model.parameters())))
     model.train()
     try:
-        for step, batch in enumerate(batches, start=1):
+        for step, batch in enumerate(islice(batches, steps), start=1):
             value = loss(model, batch)
             optimiser.zero_grad()
             value.backward()
@@ -98,8 +98,6 @@ def train(model, batches, *, loss=None, lr=3e-3, steps=None, weight_decay=0.01):
             yield {"step": step, "steps": steps, "loss": value.item(), "lr": optimiser.param_groups[0]["lr"]}
             if schedule is not None and step < steps:
                 schedule.step()
-            if step == steps:
-                break
     finally:
         torch.set_num_threads(threads_before)
         model.eval()
