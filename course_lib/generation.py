@@ -118,13 +118,18 @@ def choose(logits, temperature=0.0, top_k=None, top_p=None, generator=None):
     """Pick one token a row: logits (B, V) -> (B,). See `generate`."""
     if temperature == 0:
         return logits.argmax(dim=-1)
+    return torch.multinomial(likely(logits, temperature, top_k, top_p), 1, generator=generator)[:, 0]
+
+
+def likely(logits, temperature=1.0, top_k=None, top_p=None):
+    """The distribution that `choose` draws from: logits (B, V) -> probabilities (B, V); temperature above 0."""
     probabilities = (keep_likely(logits.float(), top_k) / temperature).softmax(dim=-1)
     if top_p is not None:
         ordered, order = probabilities.sort(dim=-1, descending=True)
         before = ordered.cumsum(dim=-1) - ordered  # probability of all that are more likely
         ordered = ordered.masked_fill(before >= top_p, 0.0)
         probabilities = torch.zeros_like(probabilities).scatter(-1, order, ordered)
-    return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+    return probabilities / probabilities.sum(dim=-1, keepdim=True)
 
 
 def keep_likely(logits, top_k):
