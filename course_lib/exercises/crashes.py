@@ -51,7 +51,7 @@ def meaning(raised):
         found = re.search(pattern, text, re.DOTALL)
         if found:
             return slug, says.format(*(g or "" for g in found.groups()))
-    return "raises-" + raised.kind.lower(), "The last line of the error says what Python could not do."
+    return "raises-" + raised.kind.lower(), ""
 
 
 def place(raised):

@@ -66,7 +66,7 @@ def took_too_long(seen):
     outcome = seen.outcomes[-1]
     if outcome.raised and outcome.raised.timed_out:
         says = f"Stopped after {outcome.seconds:.0f} seconds: a loop that does not end? A call takes milliseconds."
-        return Verdict("timeout", "takes-too-long", says, _facts(seen.probes[len(seen.outcomes) - 1].facts), show=False)
+        return Verdict("timeout", "takes-too-long", says, _facts(seen.probes[len(seen.outcomes) - 1].facts[-1:]), show=False)
     return None
 
 
@@ -133,7 +133,8 @@ def crashed_always(seen):
     special = measure.first(seen, seen.exercise.crash_measures)
     if special:
         slug, says = special.slug, special.says
-    return Verdict("error", slug, f"{says}\n{crashes.place(seen.outcomes[seen.crashed[0]].raised)}", show=False)
+    lines = (says, crashes.place(seen.outcomes[seen.crashed[0]].raised))
+    return Verdict("error", slug, "\n".join(line for line in lines if line), show=False)
 
 
 def known_slip_but_for_crashes(seen):
@@ -203,7 +204,8 @@ STEPS = (
 
 
 def _kind(value):
-    return f"a {type(value).__name__}" if value is not None else "None"
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _status(seen):

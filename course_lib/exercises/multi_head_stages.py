@@ -38,9 +38,8 @@ def cut_heads(x, h, how="features"):
     if how == "over heads":  # the axes are never turned: attention compares the heads of one token
         return x.reshape(*x.shape[:2], h, -1)
     if how == "width h":
-        return torch.stack([x[..., i * h : (i + 1) * h] for i in range(h)], dim=1)
-    if how == "by query length":
-        raise ValueError("a length of the decoder is used for the encoder")
+        found = min(h, max(1, x.shape[-1] // h))  # slices beyond the last feature are empty
+        return torch.stack([x[..., i * h : (i + 1) * h] for i in range(found)], dim=1)
     return split_heads.stages(x, h, **{"features": {}, "scrambled": {"cut": "scrambled"}, "strided": {"cut_into": "(d_k, h)"},
                                        "h and d_k": {"cut_into": "h and d_k exchanged"}, "tokens": {"cut": "tokens"},
                                        "batch": {"cut": "batch joined"}, "reversed": {"cut_into": "from the end"},

@@ -8,6 +8,8 @@ MODULES = (
     "split_heads",
     "merge_heads",
     "multi_head_attention",
+    "causal_mask",
+    "layer_norm",
 )
 
 

@@ -44,7 +44,7 @@ def _table(exercise, caption, got, want):
     if isinstance(want, torch.Tensor) and not isinstance(got, torch.Tensor):
         return None
     got_cells, want_cells = _corner(got, want)
-    return Table(f"{caption}{part}{_sizes(got, want)}", got_cells, want_cells)
+    return Table(f"{caption.removesuffix(':')}{',' if part else ''}{part}{_sizes(got, want)}:", got_cells, want_cells)
 
 
 def _sizes(got, want):
