@@ -1,0 +1,28 @@
+"""Every test keeps its progress in a folder of its own; a learner's real records must never be touched."""
+import os
+import tempfile
+
+import pytest
+
+from course_lib import journal
+
+# Before any fixture runs, and for kernels that tests start: never the learner's own folder.
+os.environ["COURSE_LIB_HOME"] = tempfile.mkdtemp(prefix="course-lib-tests-")
+
+
+@pytest.fixture(autouse=True)
+def progress_home(tmp_path_factory, monkeypatch):
+    """A fresh COURSE_LIB_HOME; afterwards the real folder must be as it was."""
+    folder = tmp_path_factory.mktemp("progress")
+    monkeypatch.setenv("COURSE_LIB_HOME", str(folder))
+    before = contents(journal.default_home())
+    yield folder
+    if contents(journal.default_home()) != before:
+        pytest.fail(f"This test touched the learner's own records in {journal.default_home()} "
+                    "(or a notebook outside the tests did so meanwhile).")
+
+
+def contents(folder):
+    """{file: (size, time of change)} of a folder; empty if it does not exist."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
