@@ -3,15 +3,13 @@
 Both work in any order. With Run All nothing is committed yet, and the comparison says so; when the learner
 commits afterwards, the comparisons on the page follow, and the commitment is kept as late.
 """
-import weakref
-
 import traitlets
 
 from course_lib import progress, quiz_bank
 from course_lib.quiz_widget import QuizWidget, for_browser, item_text
 from course_lib.rich_text import to_html, to_plain
 
-_comparisons = weakref.WeakSet()             # those shown by this kernel: a late commitment updates them
+_shown = {}                                  # key -> the comparison this kernel shows; a late commitment updates it
 
 
 def predict(id):
@@ -31,10 +29,10 @@ class Prediction(QuizWidget):
 
     def _on_commitment(self, change):
         if change.new:                       # {}: "Predict again" was pressed
-            shown = [c for c in _comparisons if c.key == self._key]
-            self.keep("prediction", self._key, **change.new, late=bool(shown))   # late: after the result
-            for comparison in shown:
-                comparison.refresh()
+            late = self._key in _shown           # the result was on the page already
+            self.keep("prediction", self._key, **change.new, late=late)
+            if late:
+                _shown[self._key].refresh()
 
     def as_text(self):
         said = last_commitment(self._key)
@@ -73,7 +71,7 @@ def compare(id, outcome, because=""):
         return Comparison(f"{notebook}/{id}", item, float(outcome), because)
     letters = [option["letter"] for option in item["options"]]
     if outcome not in letters:
-        raise ValueError(f"The outcome of {id!r} must be one of {', '.join(letters)}; not {outcome!r}.")
+        raise ValueError(f"The outcome of {id!r} must be one of {', '.join(letters)}, not {outcome!r}.")
     return Comparison(f"{notebook}/{id}", item, outcome, because)
 
 
@@ -84,7 +82,7 @@ class Comparison(QuizWidget):
     def __init__(self, key, item, outcome, because):
         self.key, self._item, self._outcome, self._because = key, item, outcome, because
         super().__init__(view="compare")
-        _comparisons.add(self)
+        _shown[key] = self
         self.refresh()
 
     def refresh(self):
