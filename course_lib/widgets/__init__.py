@@ -1,8 +1,9 @@
 """The explorers: each explore_…() is one call and returns a view with synced controls."""
 
 from course_lib.widgets.block import explore_block
+from course_lib.widgets.generation import explore_generation
 from course_lib.widgets.heads import explore_heads
 from course_lib.widgets.mask import explore_mask
 from course_lib.widgets.positions import explore_positions
 
-__all__ = ["explore_block", "explore_heads", "explore_mask", "explore_positions"]
+__all__ = ["explore_block", "explore_generation", "explore_heads", "explore_mask", "explore_positions"]

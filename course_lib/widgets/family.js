@@ -63,8 +63,9 @@ function labelled(label, ...parts) {
   return element("div", {className: "tx-control"}, label, ...parts);
 }
 
-// A slider over the values of one trait. ticks: write every value below it; upTo: a smaller end that depends on another.
-function range(stage, name, text, {ticks = false, wide = false, unit = "", upTo = null} = {}) {
+// A slider over the values of one trait. ticks: write every value below it; upTo: a smaller end that depends on another
+// control; text: how a value is written.
+function range(stage, name, text, {ticks = false, wide = false, text: inWords = String, upTo = null} = {}) {
   const values = valuesOf(stage.limits[name]), id = freshId();
   const input = element("input", {type: "range", id, min: 0, max: values.length - 1, step: 1});
   const shown = element("output", {htmlFor: id}), label = element("label", {htmlFor: id}, text);
@@ -77,8 +78,8 @@ function range(stage, name, text, {ticks = false, wide = false, unit = "", upTo 
     if (upTo) input.max = values.findLastIndex(v => v <= upTo());
     const value = upTo ? Math.min(stage.get(name), upTo()) : stage.get(name);
     input.value = values.findIndex(v => Math.abs(v - value) < 1e-9);
-    input.setAttribute("aria-valuetext", value + unit);
-    shown.textContent = value + unit;
+    input.setAttribute("aria-valuetext", inWords(value));
+    shown.textContent = inWords(value);
   };
   stage.model.on(upTo ? "change" : "change:" + name, update);
   update();
