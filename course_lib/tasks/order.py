@@ -10,7 +10,12 @@ half the time: check by hand that `tokens.sort(dim=1)` has equal neighbours. All
 here.
 """
 
+from functools import partial
+
 import torch
+
+from course_lib import heads, models, training
+from course_lib.tasks import fresh
 
 A, B = 0, 1  # the two tokens that `a_before_b` asks about
 
@@ -21,9 +26,7 @@ def increasing(n, T=8, vocab_size=20, seed=0):
     """
     _check_pairs(n)
     if not 2 <= T <= vocab_size:
-        raise ValueError(
-            f"T different tokens are needed: 2 ≤ T ≤ vocab_size; got T = {T}, vocab_size = {vocab_size}"
-        )
+        raise ValueError(f"T different tokens are needed: 2 ≤ T ≤ vocab_size; got T = {T}, vocab_size = {vocab_size}")
     generator = torch.Generator().manual_seed(seed)
     rising = torch.rand(n // 2, vocab_size, generator=generator).argsort(dim=1)[:, :T].sort(dim=1).values
     return _pairs(rising, rising.gather(1, _other_orders(n // 2, T, generator)))
@@ -38,9 +41,7 @@ def a_before_b(n, T=10, vocab_size=20, seed=0):
     """
     _check_pairs(n)
     if T < 2 or vocab_size < 3:
-        raise ValueError(
-            f"T must be at least 2 and vocab_size at least 3; got T = {T}, vocab_size = {vocab_size}"
-        )
+        raise ValueError(f"T must be at least 2 and vocab_size at least 3; got T = {T}, vocab_size = {vocab_size}")
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(2, vocab_size, (n // 2, T), generator=generator)
     places = torch.rand(n // 2, T, generator=generator).argsort(dim=1)[:, :2].sort(dim=1).values
@@ -83,3 +84,39 @@ def _pairs(positive, negative):
     """Rows of the two tensors in turn, with their labels 1, 0, 1, 0, …"""
     tokens = torch.stack([positive, negative], dim=1).flatten(0, 1)
     return tokens, torch.tensor([1, 0]).repeat(len(positive))
+
+
+QUESTION = 20  # a token that no row of the tasks above contains, with their default vocabulary of 20
+
+
+def asked(make, n, seed=0):
+    """n rows of `make` (`increasing` or `a_before_b`) with one token more at the end, the same in all: the question.
+
+    Returns tokens int64 (n, T + 1), labels int64 (n,). The question is a place to answer from that gives nothing away.
+    """
+    tokens, labels = make(n, seed=seed)
+    return torch.cat([tokens, torch.full((n, 1), QUESTION)], dim=1), labels
+
+
+def train_classifier(make, positions, *, causal=False, n_layers=1, pooling="mean", steps=150, lr=5e-3, seed=0):
+    """A yes-or-no classifier of width 32 with 4 heads, trained on fresh rows of `asked(make, …)`.
+
+    positions: as in `models.TransformerConfig`; causal: a Decoder reads instead of an Encoder; pooling: as in
+    `heads.Classifier`. Returns the model.
+    """
+    training.set_seed(seed)
+    config = models.TransformerConfig(vocab_size=QUESTION + 1, d_model=32, n_heads=4, n_layers=n_layers, d_ff=64,
+                                      max_len=32, positions=positions)  # fmt: skip
+    body = models.Decoder(config) if causal else models.Encoder(config)
+    model = heads.Classifier(body, n_classes=2, pooling=pooling)
+    batches = fresh.FreshBatches(partial(asked, make), batch_size=64, steps=steps, seed=seed)
+    for _ in training.train(model, batches, lr=lr):
+        pass
+    return model
+
+
+@torch.no_grad()
+def accuracy(model, make, n=2000, seed=1_000_000):
+    """Share of n rows of `asked(make, …)` that get the right answer."""
+    tokens, labels = asked(make, n, seed)
+    return (model(tokens).argmax(dim=-1) == labels).float().mean().item()

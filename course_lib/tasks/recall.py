@@ -8,7 +8,12 @@ Where the answer is not defined (a marker's first time; the first k places) the 
 ignores. All data are random and made here, so the truth is known at every place.
 """
 
+from functools import partial
+
 import torch
+
+from course_lib import models, training
+from course_lib.tasks import fresh
 
 IGNORED = -100  # the target that torch's cross-entropy skips
 
@@ -53,3 +58,31 @@ def _check(T, **sizes):
     for name, value in {"T": T, **sizes}.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1; got {value}")
+
+
+def train_at_length(make, positions, *, T=16, longest=64, d_model=32, steps=250, lr=8e-3, batch_size=32, seed=0):
+    """Train a decoder with two layers of four heads on fresh sequences of T tokens, with one kind of positions.
+
+    make: `last_value` or `shift`, with their default vocabulary of 16; positions: as in `models.TransformerConfig`;
+    longest: rows of the learned table, of which training reaches the first T. Returns a generator of the records of
+    `training.train`, and the model.
+    """
+    training.set_seed(seed)
+    config = models.TransformerConfig(vocab_size=16, d_model=d_model, n_heads=4, n_layers=2, d_ff=2 * d_model,
+                                      max_len=longest, positions=positions)  # fmt: skip
+    model = models.Decoder(config)
+    batches = fresh.FreshBatches(partial(make, T=T), batch_size=batch_size, steps=steps, seed=seed)
+    return training.train(model, batches, lr=lr), model
+
+
+@torch.no_grad()
+def accuracy_by_place(model, make, T=64, bin_size=8, n=400, seed=1_000_000):
+    """Share of right answers in each run of bin_size places, on n sequences that the model has not seen.
+
+    Returns float32 (T / bin_size,).
+    """
+    tokens, targets = make(n, T=T, seed=seed)
+    asked = targets != IGNORED
+    right = (model(tokens).argmax(dim=-1) == targets) & asked
+    in_bins = right.sum(dim=0).reshape(-1, bin_size).sum(dim=1)  # (T / bin_size,)
+    return in_bins / asked.sum(dim=0).reshape(-1, bin_size).sum(dim=1)
