@@ -23,23 +23,17 @@ def in_words(day, language):
     try:
         return format_date(day, format="full", locale=language)
     except (UnknownLocaleError, ValueError) as error:
-        raise ValueError(
-            f'Babel knows no language {language!r}; try "en", "fr", "de", "es", "hi" or "ja"'
-        ) from error
+        raise ValueError(f'Babel knows no language {language!r}; try "en", "fr", "de", "es", "hi" or "ja"') from error
 
 
 def dates(n_train=5000, n_held_out=500, source="en", target="fr", seed=0):
     """Distinct days between 1900 and 2099, split without overlap: a Translation."""
     n_days = (LAST - FIRST).days + 1
     if not 0 < n_train + n_held_out <= n_days:
-        raise ValueError(
-            f"there are {n_days} days from 1900 to 2099; n_train + n_held_out is {n_train + n_held_out}"
-        )
+        raise ValueError(f"there are {n_days} days from 1900 to 2099; n_train + n_held_out is {n_train + n_held_out}")
     chosen = torch.randperm(n_days, generator=torch.Generator().manual_seed(seed))[: n_train + n_held_out]
     pairs = []
     for offset in chosen.tolist():
         day = FIRST + datetime.timedelta(days=offset)
         pairs.append(Pair(tuple(pieces(in_words(day, source))), tuple(pieces(in_words(day, target)))))
-    return Translation(
-        pairs[:n_train], pairs[n_train:], cut=pieces, join_source=together, join_target=together
-    )
+    return Translation(pairs[:n_train], pairs[n_train:], cut=pieces, join_source=together, join_target=together)

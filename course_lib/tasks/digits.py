@@ -26,9 +26,7 @@ def digits(test_share=0.2, seed=0):
     if not 0 < test_share < 1:
         raise ValueError(f"test_share must lie between 0 and 1; got {test_share}")
     data = load_digits()
-    rows = train_test_split(
-        range(len(data.target)), test_size=test_share, stratify=data.target, random_state=seed
-    )
+    rows = train_test_split(range(len(data.target)), test_size=test_share, stratify=data.target, random_state=seed)
     images = torch.tensor(data.images[:, None] / 16, dtype=torch.float32)  # pixels are counts from 0 to 16
     labels = torch.tensor(data.target, dtype=torch.int64)
     train, test = (torch.tensor(part) for part in rows)

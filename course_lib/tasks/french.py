@@ -18,7 +18,7 @@ def french(n_train=1500, n_held_out=500, seed=0):
     """Distinct pairs, split without overlap: a Translation from French to English.
 
     EXAMPLE is always the first pair held out, so that a model which translates it has not seen it. A pair is
-    held out only if each of its words is still met in at least three pairs to train on.
+    held out only if each of its words is still met in at least five pairs to train on.
     """
     if not (1 <= n_held_out <= 1000 and 500 <= n_train <= 20_000):
         raise ValueError(
@@ -31,13 +31,13 @@ def french(n_train=1500, n_held_out=500, seed=0):
     while len(found) < n_train + n_held_out:
         pair = random_pair(generator)
         found.setdefault(pair.source, pair)
-    train, held_out = hold_out(found.values(), n_held_out)
-    return Translation(
-        train, held_out, cut=grammar.words, join_source=grammar.sentence, join_target=grammar.sentence
-    )
+    rest = list(found.values())[1:]  # short sentences are found early, so the order must be mixed before the split
+    order = torch.randperm(len(rest), generator=generator).tolist()
+    train, held_out = hold_out([example, *(rest[i] for i in order)], n_held_out)
+    return Translation(train, held_out, cut=grammar.words, join_source=grammar.sentence, join_target=grammar.sentence)
 
 
-def hold_out(pairs, n, at_least=3):
+def hold_out(pairs, n, at_least=5):
     """(to train on, the first n pairs that can be spared): each word stays in `at_least` of the former."""
     left = Counter(word for pair in pairs for word in {*pair.source, *pair.target})
     train, held_out = [], []
@@ -52,32 +52,27 @@ def hold_out(pairs, n, at_least=3):
 
 
 def random_pair(generator):
-    """One sentence: somebody does something (in three of four cases), has a job, or has a property."""
+    """One sentence: somebody does something (in half of the cases), has a job, or something has a property."""
+    kind = pick(("action", "action", "job", "state"), generator)
     negated = pick((False, True), generator)
-    kind = pick(("action",) * 6 + ("job", "state"), generator)
-    if kind == "job":
-        pronoun = pick(grammar.PRONOUNS, generator)
-        return grammar.job_sentence(
-            pronoun, pick(grammar.PRONOUNS[pronoun][2], generator), pick(grammar.JOBS, generator), negated
-        )
     if kind == "state":
-        return grammar.state_sentence(
-            *(
-                pick(o, generator)
-                for o in (grammar.DETERMINERS, grammar.NOUNS, grammar.BEFORE | grammar.AFTER)
-            ),
-            negated,
-        )
+        thing = pick(grammar.NOUNS, generator)
+        property = pick(grammar.BEFORE | grammar.AFTER, generator)
+        return grammar.state_sentence(pick(grammar.DETERMINERS, generator), thing, property, negated)
+    subject, gender = random_subject(generator)
+    if kind == "job":
+        return grammar.job_sentence(subject, gender, pick(grammar.JOBS, generator), negated)
+    something = random_noun_phrase(pick(grammar.NOUNS, generator), generator)
+    return grammar.action_sentence(subject, pick(grammar.VERBS, generator), something, negated)
+
+
+def random_subject(generator):
+    """A pronoun or somebody, each in half of all cases, with the gender."""
     if pick((False, True), generator):
-        subject = pick(grammar.PRONOUNS, generator)
-    else:
-        subject = random_noun_phrase(pick(grammar.LIVING, generator), generator)
-    return grammar.action_sentence(
-        subject,
-        pick(grammar.VERBS, generator),
-        random_noun_phrase(pick(grammar.NOUNS, generator), generator),
-        negated,
-    )
+        pronoun = pick(grammar.PRONOUNS, generator)
+        return pronoun, pick(grammar.PRONOUNS[pronoun][2], generator)
+    noun = pick(grammar.LIVING, generator)
+    return random_noun_phrase(noun, generator), grammar.gender_of(noun)
 
 
 def random_noun_phrase(noun, generator):

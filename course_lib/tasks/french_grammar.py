@@ -65,9 +65,9 @@ def sentence(words):
     return " ".join(words).replace("' ", "'")
 
 
-def job_sentence(pronoun, gender, job, negated=False):
+def job_sentence(subject, gender, job, negated=False):
     """je, m, a student -> je suis étudiant = i am a student. The article has no French word."""
-    place = PRONOUNS[pronoun][1]
+    place = place_of(subject)
     article, english = job.split()
     french = JOBS[job][gender == "f"]
     if place < 3:
@@ -75,7 +75,7 @@ def job_sentence(pronoun, gender, job, negated=False):
     else:
         job_phrase = Pair((french + "s",), (english + "s",), (0,))
     verb = to_be(place, negated)
-    return chain(pronoun_phrase(pronoun, verb), verb, job_phrase)
+    return chain(subject_phrase(subject, verb), verb, job_phrase)
 
 
 def state_sentence(determiner, noun, adjective, negated=False):
@@ -86,10 +86,8 @@ def state_sentence(determiner, noun, adjective, negated=False):
 
 def action_sentence(subject, verb, something, negated=False):
     """je, like, (the, homme) -> j'aime l'homme = i like the man. Subject: a pronoun or a noun phrase."""
-    place = PRONOUNS[subject][1] if isinstance(subject, str) else THIRD
-    verb = action(verb, place, negated)
-    subject = pronoun_phrase(subject, verb) if isinstance(subject, str) else subject
-    return chain(subject, verb, something)
+    verb = action(verb, place_of(subject), negated)
+    return chain(subject_phrase(subject, verb), verb, something)
 
 
 def noun_phrase(determiner, noun, before=None, after=None):
@@ -106,10 +104,17 @@ def noun_phrase(determiner, noun, before=None, after=None):
     return Pair(tuple(french), tuple(english), tuple(english.values()))
 
 
-def pronoun_phrase(pronoun, verb):
-    """je -> i. Before a vowel je becomes j'."""
-    elided = pronoun == "je" and starts_with_vowel(verb.source[0])
-    return Pair(("j'" if elided else pronoun,), (PRONOUNS[pronoun][0],), (0,))
+def place_of(subject):
+    """Place of a subject, a pronoun or a noun phrase, in the conjugation tables."""
+    return PRONOUNS[subject][1] if isinstance(subject, str) else THIRD
+
+
+def subject_phrase(subject, verb):
+    """je -> i. Before a vowel je becomes j'. A noun phrase stays as it is."""
+    if not isinstance(subject, str):
+        return subject
+    elided = subject == "je" and starts_with_vowel(verb.source[0])
+    return Pair(("j'" if elided else subject,), (PRONOUNS[subject][0],), (0,))
 
 
 def to_be(place, negated):

@@ -69,9 +69,7 @@ class MarkovSource:
         if tokens.ndim != 2 or tokens.shape[1] <= self.order:
             raise ValueError(f"tokens must be (B, T) with T > {self.order}; got {tuple(tokens.shape)}")
         if tokens.min() < 0 or tokens.max() >= self.vocab_size:
-            raise ValueError(
-                f"tokens must lie in 0 … {self.vocab_size - 1}; got {tokens.min()} … {tokens.max()}"
-            )
+            raise ValueError(f"tokens must lie in 0 … {self.vocab_size - 1}; got {tokens.min()} … {tokens.max()}")
         windows = tokens.unfold(1, self.order + 1, 1)  # (B, T − order, order + 1)
         return -self.table[windows.unbind(-1)].log().mean(dim=1)
 

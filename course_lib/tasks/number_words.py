@@ -18,9 +18,7 @@ def in_words(number, language):
     try:
         return num2words(number, lang=language)
     except NotImplementedError as error:
-        raise ValueError(
-            f'num2words knows no language {language!r}; try "en", "fr", "de", "es" or "ja"'
-        ) from error
+        raise ValueError(f'num2words knows no language {language!r}; try "en", "fr", "de", "es" or "ja"') from error
 
 
 def number_words(last=99, n_train=None, n_held_out=20, source="en", target="fr", characters=False, seed=0):
@@ -44,9 +42,7 @@ def number_words(last=99, n_train=None, n_held_out=20, source="en", target="fr",
     def pairs(numbers):
         return [Pair(tuple(cut(in_words(n, source))), tuple(cut(in_words(n, target)))) for n in numbers]
 
-    return Translation(
-        pairs(chosen), pairs(composed[:n_held_out]), cut=cut, join_source=together, join_target=together
-    )
+    return Translation(pairs(chosen), pairs(composed[:n_held_out]), cut=cut, join_source=together, join_target=together)
 
 
 def is_basic(number):

@@ -63,9 +63,7 @@ class Vocabulary:
         longest = max((len(row) for row in rows), default=0)
         length = longest if length is None else length
         if longest > length:
-            raise ValueError(
-                f"the longest sequence has {longest} ids, which does not fit into length = {length}"
-            )
+            raise ValueError(f"the longest sequence has {longest} ids, which does not fit into length = {length}")
         ids = torch.tensor([row + [self.pad_id] * (length - len(row)) for row in rows], dtype=torch.int64)
         sizes = torch.tensor([len(row) for row in rows])
         return ids, torch.arange(length) < sizes[:, None]
