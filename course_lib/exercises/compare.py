@@ -1,4 +1,4 @@
-"""When do two answers agree, and by how much do they differ."""
+"""When do two answers agree, and by how much do they differ. Whole numbers agree only when they are equal."""
 
 import math
 
@@ -29,7 +29,8 @@ def distance(got, want):
     number = as_number(got)
     if number is None:
         return math.inf
-    return 0.0 if number == want else abs(number - want) / max(1.0, abs(want))
+    gap = abs(number - want)
+    return gap if isinstance(want, int) else gap / max(1.0, abs(want))
 
 
 def as_number(value):
@@ -46,9 +47,10 @@ def _tensor_distance(got, want):
         return math.inf
     if (got.dtype == torch.bool) != (want.dtype == torch.bool) or got.is_complex() or got.layout != torch.strided:
         return math.inf
+    size = want.detach().double().abs().clamp(min=1.0) if want.is_floating_point() else 1.0
     got, want = got.detach().double(), want.detach().double()
     same = (got == want) | (got.isnan() & want.isnan())
-    gap = torch.where(same, 0.0, (got - want).abs() / want.abs().clamp(min=1.0))
+    gap = torch.where(same, 0.0, (got - want).abs() / size)
     return gap.nan_to_num(nan=math.inf, posinf=math.inf).max().item() if gap.numel() else 0.0
 
 

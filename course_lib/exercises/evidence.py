@@ -1,6 +1,7 @@
 """All that was seen of one candidate: what it was asked, what it answered, and what would have been right."""
 
-from dataclasses import dataclass
+import inspect
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from course_lib.exercises.compare import STRICT, agrees, distance, is_finite
@@ -12,13 +13,16 @@ class Evidence:
 
     exercise: object
     runner: object
+    probes: tuple
     outcomes: list
     again: list
     wants: list
 
-    @property
-    def probes(self):
-        return self.exercise.probes
+    def call(self, args):
+        """One call through the runner; its output in the exercise's normal form."""
+        outcome = self.runner.call(args)
+        tidy = self.exercise.normal_form
+        return outcome if tidy is None or outcome.raised else replace(outcome, output=tidy(outcome.output))
 
     def is_right(self, i):
         """Whether probe i was answered as its rule asks."""
@@ -35,7 +39,7 @@ class Evidence:
     def _right_in_float64(self, i):
         """Float32 rounding is no mistake: what is right to nine digits in float64 is right."""
         args = in_float64(self.probes[i].args)
-        outcome = self.runner.call(args)
+        outcome = self.call(args)
         return args != () and not outcome.raised and agrees(outcome.output, self.exercise.reference(*args), 1e-9)
 
     @cached_property
@@ -64,21 +68,33 @@ class Evidence:
 
     def ask(self, *args):
         """One more question; None if it raises."""
-        outcome = self.runner.call(args)
+        outcome = self.call(args)
         return None if outcome.raised else outcome.output
 
 
 def gather(exercise, runner):
     """Run every probe twice; stop at the first that takes too long."""
-    seen = Evidence(exercise, runner, [], [], [])
-    for probe in exercise.probes:
-        outcome = runner.call(probe.args)
+    seen = Evidence(exercise, runner, _askable(exercise, runner.candidate), [], [], [])
+    for probe in seen.probes:
+        outcome = seen.call(probe.args)
         seen.outcomes.append(outcome)
         seen.wants.append(None if probe.rule == "raises" else exercise.reference(*fresh(probe.args)))
         if outcome.raised and outcome.raised.timed_out:
             return seen
-    seen.again.extend(runner.call(probe.args) for probe in exercise.probes)
+    seen.again.extend(seen.call(probe.args) for probe in seen.probes)
     return seen
+
+
+def _askable(exercise, candidate):
+    """The probes, without those that hand over an optional last argument which the candidate does not take."""
+    if not exercise.last_is_optional:
+        return exercise.probes
+    try:
+        signature = inspect.signature(candidate)
+        signature.bind(*exercise.parameters)
+    except (TypeError, ValueError):  # no such parameter (or a callable that cannot be asked for its parameters)
+        return tuple(p for p in exercise.probes if len(p.args) < len(exercise.parameters))
+    return exercise.probes
 
 
 def fresh(args):

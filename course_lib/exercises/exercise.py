@@ -18,6 +18,7 @@ class Probe:
     args: tuple
     facts: tuple = ()
     rule: str = "values"  # "values": as the reference; "finite": no NaN, no inf; "raises": must refuse
+    tells_slips: bool = True  # False where rounding hides which slip it is
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,9 @@ class Exercise:
     slips: tuple = ()
     conventions: tuple = ()
     measures: tuple = ()
+    normal_form: Callable | None = None  # applied to an output before it is compared: a tensor of ids becomes a list
+    last_is_optional: bool = False  # a candidate that does not take the last argument is not asked with it
+    contract: tuple = ()  # the same, but asked before the values are compared: dtype of ids and the like
     crash_measures: tuple = ()  # the same, for a candidate that raises on every probe
     remarks: tuple = ()  # functions of an Evidence that return a sentence or None, for an answer that passed
     basic: str = ""  # a fact: where the probes that have it go wrong, they are explained first, by themselves

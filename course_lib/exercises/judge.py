@@ -95,6 +95,11 @@ def left_to_chance(seen):
     return None
 
 
+def breaks_the_contract(seen):
+    finding = measure.first(seen, seen.exercise.contract)
+    return finding and Verdict("failed", finding.slug, finding.says, finding.look, show=False)
+
+
 def right(seen):
     if seen.wrong:
         return None
@@ -103,11 +108,15 @@ def right(seen):
 
 
 def another_convention(seen):
-    numbers = range(len(seen.probes))
     for convention in seen.exercise.conventions:
-        if all(_follows(seen, convention, i) for i in numbers):
+        if all(_follows(seen, convention, i) for i in range(len(seen.probes))):
             return Verdict("passed", None, "Right, on every probe.", remark=convention.remark)
     return None
+
+
+def _follows(seen, convention, i):
+    answer = slips.known_answer(seen.exercise, convention.knobs, i)
+    return not seen.outcomes[i].raised and answer is not slips.CRASHED and agrees(seen.outcomes[i].output, answer)
 
 
 def known_slip(seen):
@@ -194,7 +203,8 @@ def different(seen):
 
 
 STEPS = (
-    took_too_long, returned_nothing, changed_its_input, left_to_chance, right, another_convention, known_slip,
+    took_too_long, returned_nothing, changed_its_input, left_to_chance,
+    breaks_the_contract, right, another_convention, known_slip,
     known_slip_in_the_basic_case, crashed_always, known_slip_but_for_crashes, crashed_sometimes, two_known_slips, measured,
     mostly_a_slip, wrong_when, different,
 )  # fmt: skip

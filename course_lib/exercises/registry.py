@@ -10,6 +10,11 @@ MODULES = (
     "multi_head_attention",
     "causal_mask",
     "layer_norm",
+    "sinusoidal_pe",
+    "shift_right",
+    "cross_attention",
+    "greedy_decode",
+    "encoder_block_param_count",
 )
 
 

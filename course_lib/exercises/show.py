@@ -12,7 +12,7 @@ SIDE = 3
 def table_for(seen):
     """A Table for the exercise's own example, else for the first wrong probe; None if nothing can be shown."""
     for example in seen.exercise.examples:
-        outcome = seen.runner.call(example.args)
+        outcome = seen.call(example.args)
         want = seen.exercise.reference(*fresh(example.args))
         if not outcome.raised and not agrees(outcome.output, want):
             table = _table(seen.exercise, example.caption, outcome.output, want)
