@@ -128,6 +128,21 @@ function toggle(stage, name, text) {
   stage.controls.append(element("div", {className: "tx-control"}, element("label", {className: "tx-toggle"}, box, text)));
 }
 
+// A line of text; Python hears it on Enter, on leaving the field, and by the button.
+function textBox(stage, name, text) {
+  const id = freshId(), box = element("input", {type: "text", id, maxLength: stage.limits[name].length});
+  const send = () => { if (box.value !== stage.get(name)) stage.set(name, box.value); };
+  const button = element("button", {type: "button"}, "Show");
+  button.addEventListener("click", send);
+  box.addEventListener("change", send);
+  const update = () => { box.value = stage.get(name); };
+  stage.model.on("change:" + name, update);
+  update();
+  const control = labelled(element("label", {htmlFor: id}, text), element("div", {className: "tx-text"}, box, button));
+  control.classList.add("all");
+  stage.controls.append(control);
+}
+
 // A real table: heads is one row of column names, rows are [name, value, …].
 function table(caption, heads, rows) {
   const head = element("tr", {}, ...heads.map(text => element("th", {scope: "col"}, text)));

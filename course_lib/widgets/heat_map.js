@@ -14,6 +14,12 @@ function paint(canvas, colours, {values, n_rows, n_cols, lo, hi}) {
   context.putImageData(image, 0, 0);
 }
 
+// The colour map of the course: 256 × (red, green, blue).
+function colourBytes(stage) {
+  const sent = stage.get("colours");
+  return new Uint8Array(sent.buffer.slice(sent.byteOffset, sent.byteOffset + sent.byteLength));
+}
+
 const shade = (value, lo, hi) => Math.min(255, Math.max(0, Math.round(255 * (value - lo) / (hi - lo)))) || 0;
 
 // Black or white, whichever reads better on this colour (WCAG relative luminance).
@@ -46,7 +52,7 @@ function labels(place, names, rows, most) {
 //   their room), stretch: the height of a cell over its width, longNames: column names for lists and tables
 function heatMap(stage, {row = "query", col = "key", gap = false, numbers = false, digits = 2, tall = false, scale = true,
                          controls = true, read = null, write = null, picked = () => {}}) {
-  const colours = new Uint8Array(stage.get("colours").buffer.slice(stage.get("colours").byteOffset, stage.get("colours").byteOffset + 768));
+  const colours = colourBytes(stage);
   const canvas = element("canvas", {role: "img"}), over = svg("svg", {preserveAspectRatio: "none", "aria-hidden": "true"});
   const written = element("div", {className: "tx-numbers", ariaHidden: "true"});
   const cells = element("div", {className: "tx-cells"}, canvas, written, over);

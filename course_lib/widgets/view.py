@@ -83,7 +83,9 @@ class View(anywidget.AnyWidget):
 
     def problem(self, name, value):
         """Why this control cannot take this value, or "" when it can."""
-        limit = self.limits[name]
+        limit = self.limits.get(name)
+        if limit is None:  # a control that this view does not offer
+            return ""
         if isinstance(limit, list):
             fits = any(type(value) is type(choice) and value == choice for choice in limit)
             expected = "one of " + ", ".join(map(str, limit))
