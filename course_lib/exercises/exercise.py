@@ -68,6 +68,7 @@ class Exercise:
     hints: tuple  # three, from vague to nearly the line
     variant: Callable | None = None
     slips: tuple = ()
+    separators: tuple = ()  # more probes, asked only where several slips look like the candidate on all others
     conventions: tuple = ()
     measures: tuple = ()
     normal_form: Callable | None = None  # applied to an output before it is compared: a tensor of ids becomes a list

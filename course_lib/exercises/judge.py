@@ -164,7 +164,7 @@ def two_known_slips(seen):
 
 
 def measured(seen):
-    finding = measure.first(seen, (*seen.exercise.measures, *measure.GENERAL))
+    finding = measure.first(seen, (*measure.FIRST, *seen.exercise.measures, *measure.GENERAL))
     return finding and Verdict(_status(seen), finding.slug, finding.says, finding.look)
 
 

@@ -10,6 +10,7 @@ import torch
 from course_lib.exercises.compare import agrees, distance, is_finite
 from course_lib.exercises.evidence import fresh, in_float64
 from course_lib.exercises.exercise import Finding
+from course_lib.exercises.stub import words_in
 
 
 def first(seen, measures):
@@ -206,16 +207,18 @@ def _transposed(seen, probe, name, got, want):
 
 
 def low_precision(seen):
-    """Right up to about three digits everywhere."""
+    """Nearly right everywhere; with half precision somewhere in the code, a little less nearly."""
     gaps = [distance(got, want) for _, got, want in seen.pairs]
-    if gaps and max(gaps) < 5e-3 and len(gaps) == len(seen.wrong):
-        says = f"The values are nearly right, off by {max(gaps):.1g}: is something rounded, or done in float16 or bfloat16?"
-        return Finding("low-precision", says)
-    return None
+    half = {"half", "float16", "bfloat16"} & words_in(seen.runner.candidate)
+    if not gaps or max(gaps) > (0.1 if half else 5e-3) or len(gaps) < len(seen.wrong):
+        return None
+    cause = f"`{half.pop()}` keeps about three digits" if half else "is something rounded, or done in float16 or bfloat16?"
+    return Finding("low-precision", f"The values are nearly right, off by {max(gaps):.1g}: {cause}.".replace("?.", "?"))
 
 
+FIRST = (wrong_kind, low_precision)
 GENERAL = (
-    wrong_kind, wrong_dtype, wrong_shape, not_finite, low_precision, simply_related, ignores_an_argument, mixes_the_batch,
+    wrong_dtype, wrong_shape, not_finite, simply_related, ignores_an_argument, mixes_the_batch,
 )  # fmt: skip
 
 

@@ -62,6 +62,20 @@ PROBES = (
     Probe((*_qkv((2,), 5, 4, 6, 3, 31, 2.0, torch.float64), random_mask(2, 5, 4, seed=5)), (MASK, "the input is float64")),
     Probe(_far_apart((2,), 5, 6, 3, 34, 200.0), (NO_MASK, "the input has 3 axes", "scores reach ±200"), rule="finite"),
     Probe(_qkv((3,), 1, 6, 2, 5, 37), (NO_MASK, "the input has 3 axes", "there is one query")),
+    Probe(_qkv((4,), 4, 4, 4, 4, 40), (NO_MASK, "the input has 3 axes", "B, T, S and d_k are equal")),
+)
+
+
+def _level(level):
+    """q and k whose scores all lie around `level`."""
+    q, k, v = _qkv((2,), 5, 4, 3, 4, 43, size=0.3)
+    q[..., 0], k[..., 0] = level * 3**0.5, 1.0
+    return q, k, v
+
+
+SEPARATORS = (
+    Probe((*_qkv((2,), 4, 4, 3, 5, 46), torch.ones(4, 4, dtype=torch.bool).tril())),
+    Probe(_level(150.0)),
 )
 
 
@@ -163,6 +177,8 @@ SLIPS = (
          {"mask_how": "to -1"}),
     Slip("blocked-score-too-small", "Hidden keys get a score of −10, which is not small enough: an allowed key may have −30.",
          {"mask_how": "to -10"}),
+    *(Slip("blocked-score-too-small", f"Hidden keys get a score of {score}, which is not small enough: an allowed key may have −30.",
+           {"mask_how": f"to {score}"}) for score in (-5, -20, -25, -30)),
     Slip("blocked-score-plus-infinity", "Hidden keys get +∞ instead of −∞: they take all the weight, or give NaN.", {"mask_how": "to +inf"}),
     Slip("blocked-score-plus-large", "Hidden keys get a huge positive score: they take all the weight. The sign is wrong.",
          {"mask_how": "to +1e9"}),
@@ -328,6 +344,7 @@ EXERCISE = Exercise(
     ),
     variant=attention_stages,
     slips=SLIPS,
+    separators=SEPARATORS,
     measures=(output_is_not_the_average, hidden_keys_get_weight, rows_do_not_sum_to_one, scores_are_off),
     remarks=(empty_rows, half_precision),
     look=LOOK,

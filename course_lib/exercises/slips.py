@@ -10,6 +10,7 @@ from course_lib.exercises.compare import LOOSE, distance, is_finite
 from course_lib.exercises.evidence import fresh
 
 MOST_PAIRS = 1500  # tried at most: 0.2 s
+HUGE = 1e4  # stands where an infinity does, as in a score of -1e9
 CRASHED = object()  # stands for the answer of a variant that raises
 
 
@@ -68,7 +69,7 @@ def looks_like(output, slip, want, is_wrong):
 
 
 def finite_distance(output, slip):
-    """`distance`, on the elements where the slip is finite; where it has none, the answer must have none either."""
+    """`distance` on the elements where the slip is finite; elsewhere the answer must be infinite or NaN, or huge."""
     if isinstance(slip, tuple | list):
         if not isinstance(output, tuple | list) or len(output) != len(slip):
             return math.inf
@@ -78,19 +79,38 @@ def finite_distance(output, slip):
     if not isinstance(output, torch.Tensor) or output.shape != slip.shape:
         return math.inf
     finite = torch.isfinite(slip)
-    if not finite.any():
-        return 0.0 if not torch.isfinite(output).any() else math.inf
+    if (output[~finite].abs() < HUGE).any():
+        return math.inf
     return distance(output[finite], slip[finite])
 
 
 def one_slip(seen, crashes_count=True, numbers=None):
-    """The first known slip that looks like the candidate on every probe (or on those of `numbers`), or None."""
+    """The known slip that looks like the candidate on every probe (or on those of `numbers`), or None."""
     numbers = range(len(seen.outcomes)) if numbers is None else numbers
     for usage in ({}, *(c.knobs for c in seen.exercise.conventions)):  # a slip may come with any accepted convention
-        for slip in seen.exercise.slips:
-            if not usage.keys() & slip.knobs.keys() and matches(seen, usage | slip.knobs, known_answer, numbers, crashes_count):
-                return slip
+        found = [s for s in seen.exercise.slips
+                 if not usage.keys() & s.knobs.keys() and matches(seen, usage | s.knobs, known_answer, numbers, crashes_count)]  # fmt: skip
+        if found:
+            return _separated(seen, found)
     return None
+
+
+def _separated(seen, found):
+    """The slip among several that also looks like the candidate on probes made to tell them apart; else the first."""
+    if len({s.slug for s in found}) == 1:
+        return found[0]
+    for probe in seen.exercise.separators:
+        output = seen.ask(*fresh(probe.args))
+        answers = [answer(seen.exercise, s.knobs, probe.args) for s in found]
+        alike = [s for s, a in zip(found, answers, strict=True) if _same_reply(output, a)]
+        found = alike or found
+    return found[0]
+
+
+def _same_reply(output, reply):
+    if reply is CRASHED or output is None:
+        return reply is CRASHED and output is None
+    return finite_distance(output, reply) <= LOOSE
 
 
 def second_slip(seen, first):
