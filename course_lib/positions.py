@@ -177,8 +177,10 @@ class Alibi(Positions):
 def position_ids(T, start=0, padding=None):
     """The positions of the newest T tokens: (T,), counted from start; or (B, T), counting real tokens alone.
 
-    padding: bool (B, S), True = real token, S ≥ T: it covers the tokens before the newest T as well.
+    padding: bool (B, S), True = real token, S ≥ T: it covers the tokens before the newest T as well. A token of
+    padding gets the place where it stands, which no real token can notice.
     """
     if padding is None:
         return torch.arange(start, start + T)
-    return (padding.cumsum(dim=-1) - 1).clamp(min=0)[:, padding.shape[1] - T :]
+    place = torch.arange(padding.shape[1], device=padding.device)
+    return torch.where(padding, padding.cumsum(dim=-1) - 1, place)[:, padding.shape[1] - T :]

@@ -106,8 +106,8 @@ def test_alibi_is_precise_in_float32_at_a_thousand_tokens():
 def test_position_ids_count_real_tokens_alone():
     assert positions.position_ids(3, start=4).tolist() == [4, 5, 6]
     padding = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
-    assert positions.position_ids(5, padding=padding).tolist() == [[0, 0, 0, 1, 2], [0, 1, 2, 2, 2]]
-    assert positions.position_ids(2, start=3, padding=padding).tolist() == [[1, 2], [2, 2]]
+    assert positions.position_ids(5, padding=padding).tolist() == [[0, 1, 0, 1, 2], [0, 1, 2, 3, 4]]
+    assert positions.position_ids(2, start=3, padding=padding).tolist() == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned", "rotary", "alibi"])

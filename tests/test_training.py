@@ -1,0 +1,119 @@
+import random
+
+import pytest
+import torch
+import torch.nn.functional as F
+from carry import small_config
+
+from course_lib import training
+from course_lib.models import Decoder
+
+
+def test_shift_right_begins_with_bos_and_drops_the_last_target():
+    targets = torch.tensor([[4, 5, 6], [7, 8, 9]])
+    before = targets.clone()
+    shifted = training.shift_right(targets, 1)
+    assert shifted.tolist() == [[1, 4, 5], [1, 7, 8]] and shifted.dtype == torch.int64
+    assert torch.equal(targets, before)
+    assert training.shift_right(targets[:, :1], 1).tolist() == [[1], [1]]
+
+
+def test_a_seed_repeats_both_generators():
+    draws = []
+    for seed in (3, 3, 4):
+        training.set_seed(seed)
+        draws.append((random.random(), torch.rand(1).item()))
+    assert draws[0] == draws[1] != draws[2]
+
+
+def test_the_device_is_one_that_computes():
+    assert torch.ones(2, device=training.device()).sum().item() == 2
+
+
+@pytest.mark.parametrize("text, cores", [("200000 100000", 2), ("50000 100000", 1), ("max 100000", 8), ("nonsense", 8)])
+def test_a_containers_quota_counts(tmp_path, monkeypatch, text, cores):
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    (tmp_path / "cpu.max").write_text(text, encoding="ascii")
+    assert training.available_cores(tmp_path / "cpu.max") == cores
+    assert training.available_cores(tmp_path / "missing") == 8
+
+
+def test_small_models_get_one_thread():
+    assert training.threads_for(100_000) == 1
+    assert training.threads_for(50_000_000) == training.available_cores()
+
+
+def test_minibatches_show_every_row_once_an_epoch_in_another_order():
+    x = torch.arange(10)
+    batches = training.Minibatches(x, -x, batch_size=4, epochs=2, seed=1)
+    seen = list(batches)
+    assert len(batches) == len(seen) == 6 and [len(a) for a, _ in seen] == [4, 4, 2] * 2
+    assert all(torch.equal(a, -b) for a, b in seen)
+    first, second = (torch.cat([a for a, _ in part]) for part in (seen[:3], seen[3:]))
+    assert torch.equal(first.sort().values, x) and not torch.equal(first, second)
+    assert all(torch.equal(a, b) for (a, _), (b, _) in zip(seen, batches, strict=True))
+    with pytest.raises(ValueError, match=r"\[10, 9\]"):
+        training.Minibatches(x, x[1:], batch_size=4)
+
+
+def copying(n=64):
+    """Sequences that go up by one: the next token is always known."""
+    x = (torch.arange(8) + torch.randint(11, (n, 1), generator=torch.Generator().manual_seed(0))) % 19
+    return x[:, :-1], x[:, 1:]
+
+
+def test_train_learns_and_reports_every_step():
+    torch.manual_seed(0)
+    model, (x, y) = Decoder(small_config()), copying()
+    batches = training.Minibatches(x, y, batch_size=32, epochs=40)
+    records = list(training.train(model, batches, lr=1e-2))
+    assert [r["step"] for r in records] == list(range(1, 81)) and {r["steps"] for r in records} == {80}
+    assert records[0]["loss"] > 2.5 and records[-1]["loss"] < 0.3
+    rates = [r["lr"] for r in records]
+    assert max(rates) == pytest.approx(1e-2, rel=0.02) and rates[0] < 1e-3 and rates[-1] < 1e-4
+    assert not model.training
+
+
+def test_train_stops_after_the_steps_asked_for_and_repeats_with_a_seed():
+    x, y = copying()
+
+    def endless():
+        while True:
+            yield x, y
+
+    losses = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        losses.append([r["loss"] for r in training.train(Decoder(small_config()), endless(), steps=3)])
+    assert losses[0] == losses[1] and len(losses[0]) == 3
+    assert list(training.train(Decoder(small_config()), endless(), steps=0)) == []
+
+
+def test_without_a_number_of_steps_the_rate_stays():
+    x, y = copying()
+    records = list(training.train(Decoder(small_config()), ((x, y) for _ in range(3)), lr=1e-3))
+    assert [r["lr"] for r in records] == [1e-3] * 3 and records[0]["steps"] is None
+
+
+def test_train_gives_back_threads_and_mode_even_when_interrupted():
+    model, (x, y), threads = Decoder(small_config()), copying(), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        records = training.train(model, training.Minibatches(x, y, batch_size=8))
+        next(records)
+        assert model.training and torch.get_num_threads() == 1
+        records.close()
+        assert not model.training and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_the_loss_skips_targets_of_minus_100_and_can_be_ones_own():
+    model, (x, y) = Decoder(small_config()), copying(4)
+    hidden = y.clone()
+    hidden[:, 3:] = -100
+    expected = F.cross_entropy(model(x)[:, :3].flatten(0, 1), y[:, :3].flatten())
+    assert training.next_token_loss(model, (x, hidden)).item() == pytest.approx(expected.item())
+    own = model(x).square().mean().item()
+    records = training.train(model, [(x, y)], loss=lambda model, batch: model(batch[0]).square().mean())
+    assert next(records)["loss"] == pytest.approx(own)
