@@ -232,7 +232,7 @@ def nothing_generated(root):
 
 # The packages, said three times
 
-CONDA_NAMES = {"torch": "pytorch"}
+CONDA_NAMES = {"torch": "pytorch", "fastjsonschema": "python-fastjsonschema"}
 
 
 def bounds(requirement):
