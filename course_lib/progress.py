@@ -156,7 +156,7 @@ def show(now=None):
         "Come back to these today": [in_words(id) for id, when in looks.items() if when - EARLY <= now],
         "Come back to these later": later,
         "What surprised you": _surprises(records),
-        "Done": [in_words(id) for id in sorted(passed())],
+        "Done": [in_words(id) for id in sorted(passed())] or ["Nothing yet."],
         "About the files": [note for note in [*notes, warning()] if note],
     }
     shown = {heading: lines for heading, lines in sections.items() if lines}

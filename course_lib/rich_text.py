@@ -12,7 +12,7 @@ SYMBOLS = {
     "to": " → ", "pm": " ± ", "infty": "∞", "sum": "Σ", "ldots": "…", "pi": "π", "alpha": "α", "beta": "β",
     "gamma": "γ", "theta": "θ", "mu": "μ", "sigma": "σ", "lambda": "λ", "omega": "ω",
 }
-SPACED = {"=": " = ", "<": " &lt; ", ">": " &gt; ", "+": " + ", "-": " − ", "&": "&amp;"}
+SPACED = {"=": " = ", "<": " &lt; ", ">": " &gt; ", "+": " + ", "-": " − ", ",": ", ", "&": "&amp;"}
 MARKUP = re.compile(r"\$(?P<maths>[^$]+)\$|`(?P<code>[^`]+)`"
                     r"|\*\*(?P<bold>[^*]+)\*\*|\*(?P<stress>[^*\s][^*]*)\*")
 TAGS = {"code": "code", "bold": "strong", "stress": "em"}

@@ -332,8 +332,8 @@ function predictView(model, el) {
   });
   skip.addEventListener("click", () => { save("committed", {skipped: true}); render(); commit.focus(); });
   control.enter?.(() => commit.click());
-  frame.append(control.node, make("div", {className: "row"}, commit, skip), status);
-  el.append(frame, line);
+  frame.append(control.node, make("div", {className: "row"}, commit, skip), status, line);
+  el.append(frame);
   render();
 }
 
