@@ -75,6 +75,21 @@ def plot_weights(weights, queries=None, keys=None, titles=None, ylabel="query", 
     return fig
 
 
+def plot_map(values, ylabel, xlabel, label, limits=(-1, 1)):
+    """One heat map for a table too large to read number by number: values (rows, columns), row 0 on top.
+
+    label: what the colours mean, beside the colour bar; limits: the values at its ends. Returns a Figure.
+    """
+    fig, ax = figure(6.4, 4.0)
+    low, high = limits
+    image = ax.imshow(np.asarray(values), cmap=CMAP, vmin=low, vmax=high, aspect="auto", interpolation="nearest")
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    bar = fig.colorbar(image, ax=ax)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+    return fig
+
+
 def ink_on(value):
     """Black or white, whichever stands out more from the colour map at value (0 to 1)."""
     rgb = np.array(matplotlib.colormaps[CMAP](float(value))[:3])
@@ -140,7 +155,8 @@ def plot_lines(x, lines, xlabel, ylabel, *, reference=None, logx=False, logy=Fal
     for i, y in enumerate(lines.values()):
         y = np.atleast_2d(np.asarray(y, dtype=float))
         color = COLORS[i % len(COLORS)]
-        ax.plot(x, y.mean(0), color=color, marker=MARKERS[i % len(MARKERS)], markersize=5)
+        marker = {"marker": MARKERS[i % len(MARKERS)], "markersize": 5, "markevery": max(1, len(x) // 16)}
+        ax.plot(x, y.mean(0), color=color, **marker)
         ax.fill_between(x, y.min(0), y.max(0), color=color, alpha=0.2, linewidth=0)
     for label, level in (reference or {}).items():
         ax.axhline(level, color=COLORS[4], linestyle="--", linewidth=1)
@@ -226,6 +242,6 @@ def _curve_svg(kept, words, width=420, height=90):
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(xs, ys, strict=True))
     return (
         f'<svg role="img" aria-label="{words}" width="{width}" height="{height}" style="max-width:100%">'
-        f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" fill="none" stroke="currentColor" opacity="0.35"/>'
+        f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" fill="none" stroke="currentColor" opacity=".35"/>'
         f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="2"/></svg>'
     )

@@ -88,3 +88,11 @@ def test_live_in_a_notebook_draws_through_one_handle_and_not_for_every_record(mo
     plots.live(records(1000), "loss")
     assert len(opened) == 1 and 1 <= len(handle.drawn) < 50
     assert 'role="img" aria-label="loss: step 1000 of 1000' in handle.drawn[-1]["text/html"]
+
+
+def test_a_map_keeps_its_limits_and_says_what_colours_mean():
+    fig = plots.plot_map([[0.0, 0.5], [0.25, -0.5]], "position", "dimension", "value", limits=(-2, 2))
+    ax, bar = fig.axes
+    assert ax.images[0].get_clim() == (-2, 2) and bar.get_ylabel() == "value"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("dimension", "position")
+    assert ax.yaxis_inverted()  # row 0 on top
