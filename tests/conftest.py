@@ -8,6 +8,8 @@ from course_lib import journal
 
 # Before any fixture runs, and for kernels that tests start: never the learner's own folder.
 os.environ["COURSE_LIB_HOME"] = tempfile.mkdtemp(prefix="course-lib-tests-")
+# Before torch is imported: two threads that wait for each other make small models several times slower.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)
