@@ -14,6 +14,7 @@ import random
 import traitlets
 
 from course_lib import progress, quiz_bank
+from course_lib.quiz_marking import fits, is_right
 from course_lib.quiz_numbers import draw
 from course_lib.quiz_predictions import compare, predict
 from course_lib.quiz_widget import QuizWidget, for_browser, item_text
@@ -48,11 +49,12 @@ class Quiz(QuizWidget):
         return f"{self._notebook}/{id}"
 
     def _kept_answers(self):
-        """The last answer to each item, from this or an earlier session."""
+        """The last answer to each item, from this or an earlier session, if it fits the item of today."""
         last = {event["id"]: event for event in progress.events("answer")}
+        kept = {id: last[self._key(id)] for id in self._items if self._key(id) in last}
         fields = ("given", "ticked", "attempts", "right", "done")
-        return {id: {field: last[self._key(id)][field] for field in fields if field in last[self._key(id)]}
-                for id in self._items if self._key(id) in last}
+        return {id: {field: event[field] for field in fields if field in event}
+                for id, event in kept.items() if fits(self._items[id], marked_part(self._items[id], event))}
 
     def _draw_more(self, drill):
         new = [for_browser(draw(drill, self._rng)) for _ in range(AHEAD)]
@@ -68,20 +70,26 @@ class Quiz(QuizWidget):
 
     def _keep_answer(self, item, state):
         """Keep one answer. It is marked here once more: the browser's verdict was for the eye."""
-        marked = state["ticked"] if item["kind"] == "text" else state["given"]
-        unmarked = marked == []              # a text in which the learner has not ticked anything yet
-        right = None if unmarked else quiz_bank.is_right(item, marked)
+        marked = marked_part(item, state)
+        if not fits(item, marked):
+            return self.refuse(f"{marked!r} is no answer to {item['id']}.")
+        right = is_right(item, marked) if marked != [] else None     # a text with nothing ticked is not marked yet
         self.keep("answer", self._key(item["id"]), **{**state, "right": right})
 
     def _keep_drill(self, item, state):
         ready, index = self.draws[item["id"]], state["index"]
         self.keep("drill", self._key(item["id"]), given=state["given"], numbers=ready[index]["numbers"],
-                  right=quiz_bank.is_right(ready[index], state["given"]))
+                  right=is_right(ready[index], state["given"]))
         if index >= len(ready) - AHEAD // 2:
             self._draw_more(item)
 
     def as_text(self):
         return "\n\n".join(item_text(item) for item in self._items.values())
+
+
+def marked_part(item, state):
+    """What of an answer is marked: in a text the points ticked, else the answer given."""
+    return state.get("ticked") if item["kind"] == "text" else state.get("given")
 
 
 def still_yours(notebook, *exercises):

@@ -1,4 +1,4 @@
-"""The questions of the course: read from quizzes/*.yaml, checked, and marked.
+"""The questions of the course: read from quizzes/*.yaml, and checked.
 
 A file is {notebook, items: [{id, kind, text, …}], predictions: [{id, kind, text, …}]}; quizzes/schema.json
 says what each kind needs. A file that breaks a rule raises BadQuiz, which names file, line and question.
@@ -66,27 +66,6 @@ def find_prediction(id):
     if id not in known:
         raise ValueError(f"There is no prediction {id!r}. There are: {', '.join(known)}.")
     return known[id]
-
-
-# ---- marking ----
-def is_right(item, given):
-    """Whether an answer is right.
-
-    given, by kind: one: a letter; several: letters; number: a number; order: step numbers from 0, in the
-    learner's order; text: the numbers of the rubric's points that the learner ticked.
-    """
-    kind = item["kind"]
-    if kind == "one":
-        return given == next(option["letter"] for option in item["options"] if option["correct"])
-    if kind == "several":
-        return sorted(given) == [option["letter"] for option in item["options"] if option["correct"]]
-    if kind == "number":
-        return abs(given - item["answer"]) <= item["tolerance"]
-    if kind == "order":
-        return list(given) == list(range(len(item["steps"])))
-    if kind == "text":
-        return len(given) >= item["need"]
-    raise ValueError(f"A {kind} is not marked itself; draw() makes a question from it, and that is.")
 
 
 # ---- checking ----

@@ -6,6 +6,7 @@ commits afterwards, the comparisons on the page follow, and the commitment is ke
 import traitlets
 
 from course_lib import progress, quiz_bank
+from course_lib.quiz_marking import fits
 from course_lib.quiz_widget import QuizWidget, for_browser, item_text
 from course_lib.rich_text import to_html, to_plain
 
@@ -24,7 +25,7 @@ class Prediction(QuizWidget):
 
     def __init__(self, notebook, item):
         self._key, self._item = f"{notebook}/{item['id']}", item
-        super().__init__(view="predict", item=for_browser(item), committed=last_commitment(self._key))
+        super().__init__(view="predict", item=for_browser(item), committed=last_commitment(self._key, item))
         self.observe(self._on_commitment, "committed")
 
     def _on_commitment(self, change):
@@ -35,15 +36,19 @@ class Prediction(QuizWidget):
                 _shown[self._key].refresh()
 
     def as_text(self):
-        said = last_commitment(self._key)
+        said = last_commitment(self._key, self._item)
         answer = f"\n   You said: {said_text(self._item, said)}" if said else ""
         return f"Predict first. {item_text(self._item)}{answer}"
 
 
-def last_commitment(key):
-    """{"given": …} or {"skipped": True} of the learner's last prediction; {} if there is none."""
-    found = progress.events("prediction", key)
-    return {field: found[-1][field] for field in ("given", "skipped") if field in found[-1]} if found else {}
+def last_commitment(key, item):
+    """{"given": …} or {"skipped": True} of the learner's last prediction; {} if there is none that fits."""
+    for event in reversed(progress.events("prediction", key)):
+        if event.get("skipped"):
+            return {"skipped": True}
+        if fits(item, event.get("given")):
+            return {"given": event["given"]}
+    return {}
 
 
 def said_text(item, said):
@@ -87,7 +92,7 @@ class Comparison(QuizWidget):
 
     def refresh(self):
         """Read the learner's commitment again, show it, and keep what came of it."""
-        said = last_commitment(self.key)
+        said = last_commitment(self.key, self._item)
         sentence, surprising = self._verdict(said)
         self._plain = {"question": self._item["text"], "said": said_text(self._item, said),
                        "measured": value_text(self._item, self._outcome), "sentence": sentence,

@@ -25,8 +25,13 @@ class QuizWidget(anywidget.AnyWidget):
         try:
             progress.record(kind, id, **data)
             self.saved = progress.warning()
+            self.saved_count += 1
         except Exception as error:           # a callback's traceback is invisible in a notebook: show it here
-            self.saved = f"Not saved: {type(error).__name__}: {error}"
+            self.refuse(f"{type(error).__name__}: {error}")
+
+    def refuse(self, reason):
+        """Tell the browser that the answer is not kept, and why."""
+        self.saved = f"Not saved: {reason}"
         self.saved_count += 1
 
     def as_text(self):

@@ -125,8 +125,21 @@ def test_a_full_disk_shows_in_the_widget(monkeypatch):
 
 def test_an_error_in_a_callback_shows_in_the_widget(monkeypatch):
     quiz = ask(NOTEBOOK)
-    answer(quiz, "Q1", {1, 2})                           # nothing that JSON can hold
-    assert quiz.saved.startswith("Not saved: TypeError") and quiz.saved_count == 1
+    answer(quiz, "Q1", "Z")
+    assert quiz.saved == "Not saved: 'Z' is no answer to Q1." and quiz.saved_count == 1
+    monkeypatch.setattr(progress, "record", lambda *a, **k: 1 / 0)
+    answer(quiz, "Q1", "B")
+    assert quiz.saved == "Not saved: ZeroDivisionError: division by zero" and quiz.saved_count == 2
+
+
+def test_a_kept_answer_that_no_longer_fits_is_left_out():
+    """The quiz may have changed since: a view that met a missing letter would stay empty."""
+    progress.record("answer", f"{NOTEBOOK}/Q1", given="H", attempts=1, right=True, done=True)
+    progress.record("answer", "04_encoder/pre_norm_block", given=[0, 1], attempts=1, right=False, done=False)
+    progress.record("prediction", f"{NOTEBOOK}/pairs_in_one_head", given="H")
+    assert ask(NOTEBOOK).answers == {} and ask("04_encoder").answers == {}
+    assert predict("pairs_in_one_head").committed == {}
+    assert "did not commit" in compare("pairs_in_one_head", "B").texts["sentence"]
 
 
 # ---- plain text ----

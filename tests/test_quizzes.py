@@ -1,11 +1,12 @@
 """The quiz files themselves: their form, one right option, a reason for each, and answers that are recomputed."""
+import json
 import os
 import random
 import re
 
 import pytest
 
-from course_lib import quiz_bank, quiz_numbers, rich_text
+from course_lib import quiz_bank, quiz_marking, quiz_numbers, rich_text
 from course_lib.counting import encoder_block_param_count
 
 FILES = sorted(quiz_bank.FOLDER.glob("*.yaml"))
@@ -50,6 +51,34 @@ def test_the_right_letter_cannot_be_guessed_from_its_place():
              for option in item["options"] if option["correct"]]
     assert max(right.count(letter) for letter in "ABCD") <= len(right) / 2
     assert set(right) == set("ABCD")
+
+
+# ---- the notebooks that use them ----
+NOTEBOOKS = sorted((quiz_bank.FOLDER.parent / "notebooks").glob("*.ipynb"))
+
+
+def calls(path, function):
+    """[first string, further strings …] of each call of a quiz function in a notebook's code, in order."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    return [re.findall(r'"([^"]*)"', call) for call in re.findall(rf"\b{function}\(([^)]*)", code)]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_asks_every_item_of_its_own_quiz(path):
+    [[notebook, *ids]] = calls(path, "ask")
+    assert notebook == path.stem
+    items = [item["id"] for item in quiz_bank.load(notebook)["items"]]
+    assert not ids or sorted(ids) == sorted(items)
+    assert [call[0] for call in calls(path, "still_yours")] == [notebook]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_prediction_is_asked_once_and_compared_once(path):
+    known = [prediction["id"] for prediction in quiz_bank.load(path.stem).get("predictions", [])]
+    asked = [call[0] for call in calls(path, "predict")]
+    compared = [call[0] for call in calls(path, "compare")]
+    assert sorted(asked) == sorted(compared) == sorted(known)
 
 
 # ---- the four questions of the lecture, whose letters and order are fixed ----
@@ -210,7 +239,18 @@ OPTIONS = {"options": [{"letter": "A", "correct": True}, {"letter": "B", "correc
     ({"kind": "text", "need": 2}, [3], False),
 ])
 def test_marking(item, given, right):
-    assert quiz_bank.is_right(item, given) is right
+    assert quiz_marking.is_right(item, given) is right
+
+
+@pytest.mark.parametrize("item, given", [
+    ({"kind": "one", **OPTIONS}, "D"), ({"kind": "one", **OPTIONS}, None), ({"kind": "one", **OPTIONS}, ["A"]),
+    ({"kind": "several", **OPTIONS}, []), ({"kind": "several", **OPTIONS}, ["A", "D"]),
+    ({"kind": "number"}, "8"), ({"kind": "number"}, True), ({"kind": "number"}, None),
+    (STEPS, [0, 1]), (STEPS, [0, 1, 1]), (STEPS, ["a", 1, 2]),
+    ({"kind": "text", "rubric": ["x"]}, [1]), ({"kind": "text", "rubric": ["x"]}, "x"),
+])
+def test_what_is_no_answer_does_not_fit(item, given):
+    assert not quiz_marking.fits(item, given)
 
 
 @pytest.mark.parametrize("expression, value", [
