@@ -45,13 +45,20 @@ def as_number(value):
 def _tensor_distance(got, want):
     if not isinstance(got, torch.Tensor) or got.shape != want.shape:
         return math.inf
-    if (got.dtype == torch.bool) != (want.dtype == torch.bool) or got.is_complex() or got.layout != torch.strided:
+    if _kind(got) != _kind(want) or got.layout != torch.strided:
         return math.inf
     size = want.detach().double().abs().clamp(min=1.0) if want.is_floating_point() else 1.0
     got, want = got.detach().double(), want.detach().double()
     same = (got == want) | (got.isnan() & want.isnan())
     gap = torch.where(same, 0.0, (got - want).abs() / size)
     return gap.nan_to_num(nan=math.inf, posinf=math.inf).max().item() if gap.numel() else 0.0
+
+
+def _kind(tensor):
+    """bool, whole, real or complex: numbers of two kinds never agree."""
+    if tensor.dtype == torch.bool or tensor.is_complex():
+        return str(tensor.dtype)
+    return "real" if tensor.is_floating_point() else "whole"
 
 
 def is_finite(value):

@@ -20,8 +20,9 @@ MEANINGS = (
      "After a transpose the numbers are no longer contiguous in memory, and `.view` refuses."),
     (r"(must be tuple of ints|must be ints|integer|an int).*float|float.*(integer|tuple of ints)|'float' object cannot be interpreted",
      "float-size", "A size or an index came out as a float; `/` always gives a float."),
-    (r"Dimension out of range|too many indices|Dimension specified as|too many dimensions", "hard-coded-axis",
-     "An axis is named by a number that this input does not have. Count axes from the right, so that leading axes do not matter."),
+    (r"Dimension out of range|too many indices|Dimension specified as|too many dimensions", "axis-does-not-exist",
+     "An axis is named that a tensor here does not have. Count axes from the right, so that leading axes do not matter; and tensors "
+     "that are joined need the same number of axes."),
     (r"not enough values to unpack|too many values to unpack", "hard-coded-axes",
      "The shape is unpacked into a fixed number of axes (or a tuple into the wrong number of names)."),
     (r"shape '.*' is invalid for input", "view-does-not-fit",

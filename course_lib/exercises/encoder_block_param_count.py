@@ -104,19 +104,19 @@ def _fit(counts):
 
 
 def _difference(found, right, bias):
-    """The first term that is counted another number of times than it should be."""
-    term = next(t for t in (*right, *found) if found.get(t, 0) != right.get(t, 0))
-    mine, wanted = found.get(term, 0), right.get(term, 0)
-    reason = f": {PART[term]}" if wanted and term in PART and (bias or term != "d_model") else ""
-    if not wanted:
-        reason = ": no part of the block has such a size"
-    if not bias and term == "d_model":
-        reason = ": without biases only the scales of two norms are left"
+    """The terms that are counted another number of times than they should be."""
+    off = [t for t in dict.fromkeys((*right, *found)) if found.get(t, 0) != right.get(t, 0)]
     when = "" if bias else " with bias=False"
-    others = [t for t in (*right, *found) if found.get(t, 0) != right.get(t, 0)]
-    more = f" (Other terms differ as well: {', '.join(dict.fromkeys(others[1:]))}.)" if len(set(others)) > 1 else ""
-    says = f"Your count{when} holds {mine:g} × {term}; it should hold {wanted:g}{reason}.{more}"
-    return Finding("counts-" + term.replace(" ", ""), says)
+    says = " ".join(f"Your count{when} holds {found.get(t, 0):g} × {t}; {_wanted(t, right.get(t, 0), bias)}." for t in off[:2])
+    return Finding("counts-" + off[0].replace(" ", ""), says + (" And so on." if len(off) > 2 else ""))
+
+
+def _wanted(term, times, bias):
+    if not times:
+        return "no part of the block has such a size"
+    if term == "d_model" and not bias:
+        return f"it should hold {times}: without biases only the scales of two norms are left"
+    return f"it should hold {times}: {PART[term]}"
 
 
 def whole_number(seen):
@@ -147,6 +147,7 @@ EXERCISE = Exercise(
                    {"shifts_without_bias": True}),
     ),
     measures=(terms_counted,),
+    in_pairs=False,  # two wrong terms are read off directly
     remarks=(whole_number,),
     look={
         "projections": "how many matrices attention has", "per_head": "what n_heads has to do with the count", "matrices": "the feed-forward matrices",

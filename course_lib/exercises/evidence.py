@@ -1,7 +1,7 @@
 """All that was seen of one candidate: what it was asked, what it answered, and what would have been right."""
 
 import inspect
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from course_lib.exercises.compare import STRICT, agrees, distance, is_finite
@@ -17,6 +17,7 @@ class Evidence:
     outcomes: list
     again: list
     wants: list
+    troubles: list = field(default_factory=list)  # what went wrong in the checker itself
 
     def call(self, args):
         """One call through the runner; its output in the exercise's normal form."""

@@ -76,6 +76,7 @@ class Exercise:
     contract: tuple = ()  # the same, but asked before the values are compared: dtype of ids and the like
     crash_measures: tuple = ()  # the same, for a candidate that raises on every probe
     remarks: tuple = ()  # functions of an Evidence that return a sentence or None, for an answer that passed
+    in_pairs: bool = True  # whether two slips at once are looked for
     basic: str = ""  # a fact: where the probes that have it go wrong, they are explained first, by themselves
     chance: str = "This function has no use for chance."
     look: dict = field(default_factory=dict)  # knob -> where to look

@@ -1,7 +1,7 @@
 """`check`: from a learner's function to a verdict. The steps are tried in the order of STEPS; the first that speaks counts."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -54,9 +54,20 @@ def judge(exercise, candidate, make_runner):
     if exercise.judge is not None:
         return exercise.judge(exercise, candidate, make_runner)
     seen = gather(exercise, make_runner(candidate))
-    verdict = next(v for v in (step(seen) for step in STEPS) if v is not None)
+    verdict = next(v for v in (_take(step, seen) for step in STEPS) if v is not None)
+    if seen.troubles:
+        verdict = replace(verdict, look=f"{verdict.look}\n(The checker itself stumbled, please report it: {seen.troubles[0]})".strip())
     wanted = verdict.status in ("failed", "error") and verdict.show
     return verdict, table_for(seen) if wanted else None
+
+
+def _take(step, seen):
+    """One step. Whatever odd thing a candidate returns, a step that cannot deal with it must not end the check."""
+    try:
+        return step(seen)
+    except Exception as error:
+        seen.troubles.append(f"{step.__name__}: {type(error).__name__}: {error}")
+        return None
 
 
 # ---- the steps: Evidence -> Verdict or None ------------------------------------------------------------------------
@@ -103,14 +114,18 @@ def breaks_the_contract(seen):
 def right(seen):
     if seen.wrong:
         return None
-    remarks = [remark(seen) for remark in (*measure.REMARKS, *seen.exercise.remarks)]
+    return _passed(seen)
+
+
+def _passed(seen, *known):
+    remarks = [*known, *(remark(seen) for remark in (*measure.REMARKS, *seen.exercise.remarks))]
     return Verdict("passed", None, "Right, on every probe.", remark=" ".join(r for r in remarks if r) or None)
 
 
 def another_convention(seen):
     for convention in seen.exercise.conventions:
         if all(_follows(seen, convention, i) for i in range(len(seen.probes))):
-            return Verdict("passed", None, "Right, on every probe.", remark=convention.remark)
+            return _passed(seen, convention.remark)
     return None
 
 
@@ -155,7 +170,7 @@ def known_slip_but_for_crashes(seen):
 
 
 def two_known_slips(seen):
-    pair = slips.two_slips(seen)
+    pair = slips.two_slips(seen) if seen.exercise.in_pairs else None
     if pair is None:
         return None
     first, second = pair

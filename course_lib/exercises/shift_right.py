@@ -38,15 +38,11 @@ def stages(targets, bos_id, *, axis="time", by=1, bos="first column", fill="bos_
     if length == "T + 1":
         moved = torch.cat([torch.full_like(targets[:, :1], bos_id), targets], 1)
     elif length == "T - 1":
-        moved = moved[:, :-1]
-    elif length == "T - 1, from the second":
-        moved = moved[:, 1:]
+        moved = torch.cat([moved[:, :1], moved[:, 1:-1]], 1)
     elif length == "T + 1, bos last":
         moved = torch.cat([targets, torch.full_like(targets[:, :1], bos_id)], 1)
     elif length == "T - 1, targets":
         moved = targets[:, 1:]
-    elif length == "T - 1, without the last":
-        moved = targets[:, :-1]
     elif length == "without bos":
         moved = targets[:, :-1]
     if tail == "reversed":

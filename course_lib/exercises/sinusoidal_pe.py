@@ -59,7 +59,8 @@ def speeds(d, exponent="2i / d", base=10000.0, speed="base ^ -exponent"):
     return {
         "base ^ -exponent": lambda: base**-e,
         "base ^ exponent": lambda: base**e,
-        "exponent ^ 1/base": lambda: (e + 1e-9) ** (1 / base),
+        "exponent ^ 1/base": lambda: e ** (1 / base),
+        "(exponent + tiny) ^ 1/base": lambda: (e + 1e-9) ** (1 / base),
         "exponent ^ base": lambda: e**base,
         "exponent ^ -base": lambda: 1 / (e + 1e-12) ** 1e-4,
         "base · exponent": lambda: base * e,
@@ -177,6 +178,8 @@ SLIPS = (
          "A minus sign is missing.", {"speed": "base ^ exponent"}),
     Slip("base-and-exponent-exchanged", "All speeds are nearly 1: base and exponent are exchanged. It is 10000 that is raised to a power.",
          {"speed": "exponent ^ 1/base"}),
+    Slip("base-and-exponent-exchanged", "All speeds are nearly 1: base and exponent are exchanged. It is 10000 that is raised to a power.",
+         {"speed": "(exponent + tiny) ^ 1/base"}),
     Slip("base-and-exponent-exchanged", "Base and exponent are exchanged: it is 10000 that is raised to a power.", {"speed": "exponent ^ base"}),
     Slip("multiplied-not-raised", "10000 is multiplied by the exponent instead of being raised to it.", {"speed": "1 / (base · exponent)"}),
     Slip("multiplied-not-raised-and-not-divided", "10000 is multiplied by the exponent instead of being raised to it (and the position is not "
@@ -266,6 +269,15 @@ def speeds_measured(seen):
     return None
 
 
+def speeds_grow(seen):
+    """Read from the first steps only: large angles differ from machine to machine in float32."""
+    table, growing = seen.ask(3, 8), stages(3, 8, speed="base ^ exponent")
+    if isinstance(table, torch.Tensor) and table.shape == growing.shape and (table - growing).abs().max() < 0.02:
+        slip = next(s for s in SLIPS if s.slug == "speed-grows")
+        return Finding(slip.slug, slip.says, f"Look at {EXERCISE.look['speed']}.")
+    return None
+
+
 def rows_shifted(seen):
     """Row 0 must be 0, 1, 0, 1, …"""
     table = seen.ask(3, 4)
@@ -295,7 +307,7 @@ EXERCISE = Exercise(
         Convention("All sines come first here, then all cosines: a layout that some libraries use. The paper, and this course, interleave them.",
                    {"layout": "halves"}),
     ),
-    measures=(rows_shifted, speeds_measured),
+    measures=(speeds_grow, rows_shifted, speeds_measured),
     look={
         "first": "where the positions start", "exponent": "the exponent of 10000", "base": "the number that is raised to a power",
         "speed": "the line that computes the speeds", "unit": "what the angles are multiplied by", "layout": "which columns are sines and which cosines",

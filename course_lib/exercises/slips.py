@@ -76,7 +76,7 @@ def finite_distance(output, slip):
         return max((finite_distance(o, s) for o, s in zip(output, slip, strict=True)), default=0.0)
     if not isinstance(slip, torch.Tensor) or not slip.is_floating_point() or is_finite(slip):
         return distance(output, slip)
-    if not isinstance(output, torch.Tensor) or output.shape != slip.shape:
+    if not isinstance(output, torch.Tensor) or output.shape != slip.shape or not output.is_floating_point():
         return math.inf
     finite = torch.isfinite(slip)
     if (output[~finite].abs() < HUGE).any():
@@ -119,9 +119,13 @@ def second_slip(seen, first):
 
 
 def two_slips(seen):
-    """Two known slips which together look like the candidate on every probe, or None. Common slips come first."""
+    """Two known slips which together look like the candidate on every probe, or None. Simple and common ones come first."""
     slips = seen.exercise.slips
-    pairs = sorted(itertools.combinations(range(len(slips)), 2), key=sum)[:MOST_PAIRS]
+
+    def rank(pair):
+        return sum(len(slips[i].knobs) for i in pair), sum(pair)
+
+    pairs = sorted(itertools.combinations(range(len(slips)), 2), key=rank)[:MOST_PAIRS]
     return next(((slips[i], slips[j]) for i, j in pairs if _fit(seen, slips[i], slips[j])), None)
 
 

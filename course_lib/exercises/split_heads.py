@@ -133,7 +133,7 @@ SLIPS = (
     Slip("d_k-forward", "d_k and the heads have changed places: (B, d_k, T, h) instead of (B, h, T, d_k). Another pair of axes must be "
          "exchanged.", {"turn": "d_k forward"}),
     Slip("tokens-before-batch", "Batch and tokens have changed places: another pair of axes must be exchanged.", {"turn": "T before batch"}),
-    Slip("d_k-second", "The features stand second, (B, d_k, h, T): the axes are in the wrong order.", {"turn": "d_k before heads"}),
+    Slip("d_k-second", "Tokens and features have changed places, (B, d_k, h, T), instead of tokens and heads.", {"turn": "d_k before heads"}),
     Slip("tokens-first", "The tokens stand first: the axes are in the wrong order.", {"turn": "T first"}),
     Slip("batch-and-heads-joined", "Batch and heads are joined into one axis, (B · h, T, d_k); here they stay two.",
          {"after": "batch and heads joined"}),
