@@ -129,7 +129,8 @@ def replaced(index, new):
     return notebook
 
 
-OUTPUT = [{"output_type": "stream", "name": "stdout", "text": "/home/ada/course"}]
+HOME = "/" + "home/ada/course"
+OUTPUT = [{"output_type": "stream", "name": "stdout", "text": HOME}]
 BAD_NOTEBOOKS = [
     ("stripped", changed(6, outputs=OUTPUT), "carries outputs"),
     ("stripped", changed(6, execution_count=3), "carries outputs"),
@@ -207,7 +208,6 @@ def test_a_build_cell_may_differ_in_docstrings_and_annotations():
 PYPROJECT = '[project]\ndependencies = [\n  "torch>=2,<3",  # tensors\n]\n'
 ENVIRONMENT = "channels:\n  - conda-forge\ndependencies:\n  - python=3.11\n  - pip\n  - pytorch>=2,<3\n"
 LONG = "def f():\n" + "    x = 1\n" * 31
-HOME = "/" + "home/ada/course"
 
 BAD_TREES = [
     (
@@ -236,6 +236,7 @@ BAD_TREES = [
     ("environments_agree", {"environment.yml": ENVIRONMENT.replace("conda-forge", "defaults")}, "channels"),
     ("environments_agree", {"environment.yml": ENVIRONMENT + "  - scipy\n"}, "scipy"),
     ("environments_agree", {"binder/environment.yml": ENVIRONMENT + "\n"}, "no copy"),
+    ("dependencies_are_listed", {"course_lib/masks.py": "import numpy"}, "numpy, which is not listed"),
     ("dependencies_have_reasons", {"pyproject.toml": PYPROJECT.replace("  # tensors", "")}, "no reason"),
 ]
 

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 
 import yaml
@@ -233,6 +234,9 @@ def nothing_generated(root):
 # The packages, said three times
 
 CONDA_NAMES = {"torch": "pytorch", "fastjsonschema": "python-fastjsonschema"}
+IMPORT_NAMES = {"pyyaml": "yaml", "scikit-learn": "sklearn"}
+# comes with ipywidgets and with JupyterLab, which cannot do without
+BROUGHT_ALONG = {"IPython", "traitlets", "jupyter_client", "matplotlib_inline"}
 
 
 def bounds(requirement):
@@ -265,6 +269,19 @@ def environments_agree(root):
     return problems
 
 
+def dependencies_are_listed(root):
+    """What course_lib imports, pyproject.toml names (or an extra does: triton, and what the peers need)."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [line for lines in project.get("optional-dependencies", {}).values() for line in lines]
+    listed = {bounds(line)[0] for line in project["dependencies"] + extras}
+    known = {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in listed} | BROUGHT_ALONG | {"course_lib"}
+    problems = []
+    for path, tree in modules(root).items():
+        others = {name.split(".")[0] for name in imports(tree)} - known - sys.stdlib_module_names
+        problems += [f"course_lib/{path}.py imports {name}, which is not listed" for name in sorted(others)]
+    return problems
+
+
 def dependencies_have_reasons(root):
     """Each package in pyproject.toml stands on a line that says what it is for."""
     lines = (root / "pyproject.toml").read_text(encoding="utf-8").split("\n")
@@ -282,6 +299,7 @@ GATES = (
     no_traces,
     nothing_generated,
     environments_agree,
+    dependencies_are_listed,
     dependencies_have_reasons,
 )
 
