@@ -124,8 +124,11 @@ def plot_slices(x, splits):
     return fig
 
 
-def plot_spread(groups, xlabel, chance=None, xlim=(0, 1.02)):
-    """One row per group, one dot per seed, and a bar at their mean. groups: {label: values}. Returns a Figure."""
+def plot_spread(groups, xlabel, chance=None, xlim=(0, 1.02), chance_label="chance"):
+    """One row per group, one dot per seed, and a bar at their mean. groups: {label: values}.
+
+    chance: where to draw a dashed line, named chance_label. Returns a Figure.
+    """
     fig, ax = figure(6.8, 0.9 + 0.42 * len(groups))
     labels = [label for label, values in groups.items() for _ in values]
     values = [value for values in groups.values() for value in values]
@@ -139,7 +142,7 @@ def plot_spread(groups, xlabel, chance=None, xlim=(0, 1.02)):
     if chance is not None:
         ax.axvline(chance, color=COLORS[4], linestyle="--", linewidth=1)
         ax.annotate(
-            "chance", (chance, -0.62), (3, 0), textcoords="offset points", color=COLORS[4], annotation_clip=False
+            chance_label, (chance, -0.62), (3, 0), textcoords="offset points", color=COLORS[4], annotation_clip=False
         )
     ax.set(xlim=xlim, xlabel=xlabel, ylabel="")
     ax.tick_params(left=False)
