@@ -106,7 +106,10 @@ def solved(notebook, references):
     cells = [copy.deepcopy(cell) for cell in notebook["cells"] if "experiment" not in tags(cell)]
     for cell in cells:
         if "exercise" in tags(cell):
-            cell["source"] = solution(cell, references[exercise_name(cell)])
+            name = exercise_name(cell)
+            if name not in references:
+                raise LookupError(f"course_lib has no exercise {name!r}, which a cell of the notebook asks for")
+            cell["source"] = solution(cell, references[name])
     return {**notebook, "cells": cells}
 
 
