@@ -61,7 +61,7 @@ def masked(scores, mask, how="blocked -> -inf", causal=None):
     blocked = mask if how in ("inverted", "inverted to 0") else ~mask
     fill = {"to 0": 0.0, "inverted to 0": 0.0, "to 1": 1.0, "to -1": -1.0, "to -5": -5.0, "to -10": -10.0, "to -20": -20.0,
             "to -25": -25.0, "to -30": -30.0, "to +inf": INF, "to +1e9": 1e9,
-            "to smallest positive": 1e-9}  # fmt: skip
+            "to smallest positive": 1e-9, "to -1e9": -1e9}  # fmt: skip
     if how in fill:
         return scores.masked_fill(blocked, fill[how])
     if how == "plus 1 where allowed":

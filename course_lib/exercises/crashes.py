@@ -6,6 +6,8 @@ import re
 MEANINGS = (
     (r"TooManySteps", "no-length-limit",
      "The loop asks for more and more tokens: it never stops when eos_id does not come. max_len has to stop it."),
+    (r"WrongInput", "step-fn-input",
+     "step_fn is given something else than the list of ids so far: not a batch, not a tensor with more axes, not a single id."),
     (r"NameError: name '(\w+)' is not defined", "undefined-name", "The name {0} is used but never defined."),
     (r"UnboundLocalError.*'(\w+)'", "undefined-name", "The name {0} is used before it gets a value (in some branch only?)."),
     (r"NotImplementedError", "unfinished", "One branch still raises NotImplementedError."),
@@ -46,13 +48,18 @@ MEANINGS = (
 
 
 def meaning(raised):
-    """(slug, sentence) for an exception; a general one where the text is not known."""
+    """(slug, sentence) for an exception; a slug with the exception's type and no sentence where the text is not known."""
     text = f"{raised.kind}: {raised.text}"
     for pattern, slug, says in MEANINGS:
         found = re.search(pattern, text, re.DOTALL)
         if found:
             return slug, says.format(*(g or "" for g in found.groups()))
     return "raises-" + raised.kind.lower(), ""
+
+
+def kind(name, text):
+    """The slug for an exception of type `name` with this text."""
+    return next((slug for pattern, slug, _ in MEANINGS if re.search(pattern, f"{name}: {text}", re.DOTALL)), "raises-" + name.lower())
 
 
 def place(raised):

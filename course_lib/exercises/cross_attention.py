@@ -31,7 +31,7 @@ PROBES = (
     _probe(2, 5, 6, 12, 3, 25, "there are several heads", "scores are large", size=2.5),
     _probe(2, 5, 6, 12, 3, 29, "there are several heads", "scores reach ±200", size=10.0, rule="finite"),
     _probe(2, 4, 6, 12, 3, 33, "there are several heads", lengths=[4, 3]),
-    _probe(3, 5, 5, 8, 2, 37, "there are several heads", lengths=[2, 5, 3]),
+    _probe(3, 5, 5, 8, 2, 37, "there are several heads", lengths=[2, 4, 3]),
     _probe(3, 4, 3, 12, 3, 41, "there are several heads", "B, S and n_heads are equal", lengths=[1, 2, 2]),
 )
 
@@ -39,8 +39,8 @@ PROBES = (
 def stages(decoder_x, encoder_out, w_q, w_k, w_v, w_o, n_heads, padding=None, *, roles="decoder asks", lengths="", padding_as="keys", **knobs):
     """Who asks, who answers; then `multi_head_stages`."""
     dec, enc = decoder_x, encoder_out
-    if lengths and dec.shape[1] != enc.shape[1]:
-        raise ValueError("the length of one sequence is used for the other")
+    if lengths == "decoder's":
+        enc = enc.reshape(*dec.shape[:2], n_heads, -1).flatten(2)
     q, k, v = {
         "decoder asks": lambda: (dec, enc, enc),
         "keys from decoder": lambda: (dec, dec, enc),
@@ -68,7 +68,7 @@ def stages(decoder_x, encoder_out, w_q, w_k, w_v, w_o, n_heads, padding=None, *,
 def _padding(padding, how):
     """(B, S) lined up with the scores (B, h, T, S), rightly or not."""
     return {"keys": padding[:, None, None, :], "queries": padding[:, None, :, None], "as it is": padding, "heads": padding[:, :, None, None],
-            "one axis": padding[:, None, :], "one sequence": padding[:1, None, None, :], "both": padding[:, None, None, :] & padding[:, None, :, None]}[how]  # fmt: skip
+            "one axis": padding[None, :, None, :], "one sequence": padding[:1, None, None, :], "both": padding[:, None, None, :] & padding[:, None, :, None]}[how]  # fmt: skip
 
 
 ROLES = "The decoder asks (queries), the encoder answers (keys and values)."
@@ -103,6 +103,8 @@ SLIPS = (
          "source; the causal mask belongs to the decoder's self-attention.", {"causal": "look back"}),
     Slip("padding-on-queries", "The padding is lined up with the queries; it says which *source* tokens are real, that is, which keys.",
          {"padding_as": "queries"}),
+    Slip("padding-on-queries", "The padding is lined up with the queries; it says which *source* tokens are real, that is, which keys.",
+         {"padding_as": "queries", "mask_how": "to -1e9"}),
     Slip("padding-not-lined-up", "padding, (B, S), is not lined up with the scores (B, h, T, S): it needs axes for heads and queries in between.",
          {"padding_as": "as it is"}),
     Slip("padding-without-head-axis", "padding gets one axis only, (B, 1, S), so that the batch is lined up with the heads.",

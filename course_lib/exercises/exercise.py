@@ -80,4 +80,5 @@ class Exercise:
     basic: str = ""  # a fact: where the probes that have it go wrong, they are explained first, by themselves
     chance: str = "This function has no use for chance."
     look: dict = field(default_factory=dict)  # knob -> where to look
+    reveals: tuple = ()  # functions of the library that the reference calls: `reveal` shows them below it
     judge: Callable | None = None  # bug hunts judge in their own way: (exercise, candidate, make_runner) -> verdict

@@ -15,6 +15,10 @@ class TooManySteps(RuntimeError):
     """Raised by a StepFn that is asked far more often than max_len allows."""
 
 
+class WrongInput(TypeError):
+    """Raised by a StepFn that is handed something else than a list of ids."""
+
+
 class StepFn:
     """A stand-in for a model: the next token depends on the whole prefix, and eos comes at a planned length.
 
@@ -37,7 +41,7 @@ class StepFn:
         """list of ids (or a 1-D tensor) -> logits (VOCAB,)."""
         if isinstance(ids, torch.Tensor) and ids.ndim != 1 or not isinstance(ids, list | tuple | torch.Tensor | np.ndarray):
             shape = f" of shape {tuple(ids.shape)}" if isinstance(ids, torch.Tensor) else ""
-            raise TypeError(f"step_fn takes the list of ids so far; it got a {type(ids).__name__}{shape}")
+            raise WrongInput(f"step_fn takes the list of ids so far; it got: {type(ids).__name__}{shape}")
         prefix = [int(i) for i in ids]
         self.seen.append(prefix)
         if len(self.seen) > self.limit:
@@ -166,8 +170,9 @@ def _returned(ids, eos_id, bos, eos, last, form, begin):
         ids = [i for i in ids if i != eos_id]
     if bos == "dropped":
         ids = ids[len(begin):]
-    return {"list": ids, "last only": ids[-1], "count": len(ids), "reversed": ids[::-1], "strings": [str(i) for i in ids], "nested": [ids],
-            "pairs": (ids, len(ids)), "set": sorted(set(ids))}.get(form, ids)  # fmt: skip
+    if form == "last only":
+        return ids[-1]
+    return {"list": ids, "count": len(ids), "reversed": ids[::-1], "nested": [ids]}[form]
 
 
 def _conventions():

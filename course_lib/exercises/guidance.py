@@ -51,4 +51,5 @@ def reveal(name):
     """
     exercise = find(name)
     progress.record("reveal", name)
-    return Revealed(name, inspect.getsource(exercise.reference).rstrip())
+    shown = [inspect.getsource(function).rstrip() for function in (exercise.reference, *exercise.reveals)]
+    return Revealed(name, "\n\n\n".join(shown))

@@ -85,8 +85,10 @@ def returned_nothing(seen):
     answers = [seen.outcomes[i].output for i in seen.valid if not seen.outcomes[i].raised]
     if not answers or not any(a is None for a in answers):
         return None
-    when = "" if all(a is None for a in answers) else " for some inputs"
-    says = f"The function computes something, but returns None{when}."
+    says = "The function computes something, but returns None."
+    if not all(a is None for a in answers):
+        first = next(i for i in seen.valid if not seen.outcomes[i].raised and seen.outcomes[i].output is None)
+        says = f"The function returns None when {' and '.join(seen.probes[first].facts)}."
     return Verdict("failed", "returns-none", says, "Does every path through it end in `return`?", show=False)
 
 
@@ -131,7 +133,7 @@ def another_convention(seen):
 
 def _follows(seen, convention, i):
     answer = slips.known_answer(seen.exercise, convention.knobs, i)
-    return not seen.outcomes[i].raised and answer is not slips.CRASHED and agrees(seen.outcomes[i].output, answer)
+    return not seen.outcomes[i].raised and not isinstance(answer, slips.Crash) and agrees(seen.outcomes[i].output, answer)
 
 
 def known_slip(seen):

@@ -3,23 +3,32 @@
 import functools
 import itertools
 import math
+from dataclasses import dataclass
 
 import torch
 
+from course_lib.exercises import crashes
 from course_lib.exercises.compare import LOOSE, distance, is_finite
 from course_lib.exercises.evidence import fresh
 
 MOST_PAIRS = 1500  # tried at most: 0.2 s
 HUGE = 1e4  # stands where an infinity does, as in a score of -1e9
-CRASHED = object()  # stands for the answer of a variant that raises
+MOST_PAIRS = 2500  # tried at most: 0.3 s
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The answer of a variant that raises: which kind of error (see crashes.py)."""
+
+    slug: str
 
 
 def answer(exercise, knobs, args):
-    """What a slip's variant answers; CRASHED if it raises."""
+    """What a slip's variant answers; a Crash if it raises."""
     try:
         return exercise.variant(*fresh(args), **knobs)
-    except Exception:  # noqa: BLE001 - many slips are wrong in that they crash, each in a way of its own
-        return CRASHED
+    except Exception as error:  # many slips are wrong in that they crash, each in a way of its own
+        return Crash(crashes.kind(type(error).__name__, str(error)))
 
 
 @functools.cache
@@ -38,28 +47,34 @@ def known_answer(exercise, knobs, i):
 def matches(seen, knobs, reply, numbers, crashes_count=True):
     """Does reply(exercise, knobs, i) look like the candidate on all these probes, and explain one that is wrong?
 
-    With crashes_count=False, probes on which either of the two crashes are left out.
+    With crashes_count=False, probes on which either of the two crashes are left out. Crashes alone are an explanation
+    only if they are of the same kind.
     """
-    explained = 0
+    explained = False
     for i in sorted(numbers, key=lambda i: i not in seen.wrong):  # wrong ones first: most slips fall at once
         if not seen.probes[i].tells_slips:
             continue
         theirs, slip = seen.outcomes[i], reply(seen.exercise, knobs, i)
-        if slip is CRASHED or theirs.raised:
-            if crashes_count and (slip is CRASHED) != (theirs.raised is not None):
+        if isinstance(slip, Crash) or theirs.raised:
+            both = isinstance(slip, Crash) and theirs.raised is not None
+            if crashes_count and not both:
                 return False
-            explained += crashes_count and i in seen.wrong
-        elif seen.probes[i].rule == "raises":
-            explained += i in seen.wrong
-        elif seen.probes[i].rule == "finite":
-            if is_finite(slip) != is_finite(theirs.output):
-                return False
-            explained += i in seen.wrong
-        elif not looks_like(theirs.output, slip, seen.wants[i], i in seen.wrong):
+            explained |= both and crashes_count and i in seen.wrong and slip.slug == crashes.meaning(theirs.raised)[0]
+        elif not _alike(seen, i, slip):
             return False
         else:
-            explained += i in seen.wrong
-    return explained > 0
+            explained |= i in seen.wrong
+    return explained
+
+
+def _alike(seen, i, slip):
+    """Neither crashed on probe i: do the answers look the same?"""
+    rule, output = seen.probes[i].rule, seen.outcomes[i].output
+    if rule == "raises":
+        return True
+    if rule == "finite":
+        return is_finite(slip) == is_finite(output)
+    return looks_like(output, slip, seen.wants[i], i in seen.wrong)
 
 
 def looks_like(output, slip, want, is_wrong):
@@ -108,8 +123,8 @@ def _separated(seen, found):
 
 
 def _same_reply(output, reply):
-    if reply is CRASHED or output is None:
-        return reply is CRASHED and output is None
+    if isinstance(reply, Crash) or output is None:
+        return isinstance(reply, Crash) and output is None
     return finite_distance(output, reply) <= LOOSE
 
 
@@ -125,8 +140,16 @@ def two_slips(seen):
     def rank(pair):
         return sum(len(slips[i].knobs) for i in pair), sum(pair)
 
-    pairs = sorted(itertools.combinations(range(len(slips)), 2), key=rank)[:MOST_PAIRS]
+    crashing = [_crashes(seen, slip) for slip in slips]
+    theirs = set(seen.crashed)
+    pairs = [(i, j) for i, j in itertools.combinations(range(len(slips)), 2) if crashing[i] | crashing[j] == theirs]
+    pairs = sorted(pairs, key=rank)[:MOST_PAIRS]
     return next(((slips[i], slips[j]) for i, j in pairs if _fit(seen, slips[i], slips[j])), None)
+
+
+def _crashes(seen, slip):
+    """The probes of valid input on which the slip raises."""
+    return {i for i in seen.valid if isinstance(known_answer(seen.exercise, slip.knobs, i), Crash)}
 
 
 def _fit(seen, first, second):
@@ -152,4 +175,4 @@ def mostly(seen):
 
 def _explains(seen, slip, i):
     reply = known_answer(seen.exercise, slip.knobs, i)
-    return reply is not CRASHED and looks_like(seen.outcomes[i].output, reply, seen.wants[i], True)
+    return not isinstance(reply, Crash) and looks_like(seen.outcomes[i].output, reply, seen.wants[i], True)
