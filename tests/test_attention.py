@@ -97,7 +97,7 @@ def test_a_query_that_may_attend_to_nothing_gets_zero_and_gives_no_gradient(kern
 
 def test_a_mask_must_be_bool_and_fit():
     q = numbers(2, 4, 3, 8)
-    with pytest.raises(ValueError, match="bool.*float64"):
+    with pytest.raises(ValueError, match=r"bool.*float64"):
         scaled_dot_product_attention(q, q, q, torch.zeros(3, 3, dtype=torch.float64))
     with pytest.raises(ValueError, match=r"\(3, 4\).*\(2, 4, 3, 3\)"):
         scaled_dot_product_attention(q, q, q, torch.ones(3, 4, dtype=torch.bool))
@@ -131,7 +131,8 @@ def loaded(ws, n_heads, n_kv_heads=None):
 def masks_of_every_rank(B, h, T, S):
     full = numbers(B, h, T, S, seed=5) > -0.5
     full[..., 0] = True
-    return {"none": None, "2-D": full[0, 0], "3-D": full[:, 0], "4-D": full, "one head": full[:, :1], "rows": full[:, :, :1]}
+    four = {"4-D": full, "one head": full[:, :1], "rows": full[:, :, :1]}
+    return {"none": None, "2-D": full[0, 0], "3-D": full[:, 0], **four}
 
 
 @pytest.mark.parametrize("kind", ["none", "2-D", "3-D", "4-D", "one head", "rows"])

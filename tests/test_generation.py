@@ -240,7 +240,8 @@ def test_a_beam_of_one_is_greedy_and_wider_ones_do_not_stop_too_early(seed):
 
 
 def test_a_beam_finds_what_greedy_misses():
-    table = [[-9, math.log(0.6), math.log(0.4), -9], [math.log(0.5), math.log(0.5), -9, -9.0], [-9, -9, -9, 0.0], [0.0] * 4]
+    sixty_forty, even = [-9, math.log(0.6), math.log(0.4), -9], [math.log(0.5), math.log(0.5), -9, -9.0]
+    table = [sixty_forty, even, [-9, -9, -9, 0.0], [0.0] * 4]
     step = table_step(table)
     assert greedy_decode(step, 0, 3, 3)[1] == 1
     log_prob, ids = beam_search(step, 0, 3, 3, width=2)[0]

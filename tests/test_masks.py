@@ -41,7 +41,7 @@ def test_mask_per_head_joins_mask_and_padding():
     assert both[1, 0].tolist() == [[True, False, False]] * 3
 
 
-@pytest.mark.parametrize("wrong", [torch.ones(2, 3), torch.ones(3, dtype=torch.bool), torch.ones(2, 1, 3, dtype=torch.bool)])
+@pytest.mark.parametrize("wrong", [torch.ones(2, 3), torch.ones(3).bool(), torch.ones(2, 1, 3).bool()])
 def test_padding_must_be_bool_and_flat(wrong):
     with pytest.raises(ValueError, match="padding must be bool"):
         mask_per_head(None, wrong)

@@ -53,7 +53,8 @@ def test_bert():
 
 def gpt2_pair():
     theirs = peer(transformers.GPT2LMHeadModel, transformers.GPT2Config(
-        vocab_size=31, n_embd=24, n_head=4, n_layer=3, n_inner=40, n_positions=32, bos_token_id=0, eos_token_id=0))  # fmt: skip
+        vocab_size=31, n_embd=24, n_head=4, n_layer=3, n_inner=40, n_positions=32,
+        bos_token_id=0, eos_token_id=0))  # fmt: skip
     ours = Decoder(
         TransformerConfig(**SIZES, positions="learned", tie_embeddings=True, activation="gelu_tanh")
     ).double()
