@@ -78,7 +78,8 @@ def real_rows(output, padding):
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("masked", ["nothing", "padding", "causal", "both"])
 def test_encoder_block_equals_pytorchs(norm_first, activation, masked):
-    theirs = shake(nn.TransformerEncoderLayer(16, 4, 32, 0.0, activation, batch_first=True, norm_first=norm_first).double())
+    theirs = nn.TransformerEncoderLayer(16, 4, 32, 0.0, activation, batch_first=True, norm_first=norm_first)
+    theirs = shake(theirs.double())
     ours = blocks.EncoderBlock(small_config(norm_first=norm_first, activation=activation)).double()
     copy_encoder_block(ours, theirs)
     x = numbers(3, 5, 16).requires_grad_()
@@ -99,7 +100,8 @@ def test_encoder_block_equals_pytorchs(norm_first, activation, masked):
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("padded", [True, False])
 def test_decoder_block_equals_pytorchs(norm_first, activation, padded):
-    theirs = shake(nn.TransformerDecoderLayer(16, 4, 32, 0.0, activation, batch_first=True, norm_first=norm_first).double())
+    theirs = nn.TransformerDecoderLayer(16, 4, 32, 0.0, activation, batch_first=True, norm_first=norm_first)
+    theirs = shake(theirs.double())
     ours = blocks.DecoderBlock(small_config(norm_first=norm_first, activation=activation)).double()
     copy_decoder_block(ours, theirs)
     x, memory = numbers(3, 4, 16).requires_grad_(), numbers(3, 6, 16, seed=1).requires_grad_()

@@ -169,6 +169,7 @@ def test_one_sequence_does_not_touch_another():
     torch.testing.assert_close(model(changed)[0], model(x)[0], **EXACT)
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_encoder_decoder_equals_pytorchs(norm_first):
     theirs = shake(nn.Transformer(
