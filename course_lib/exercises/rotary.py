@@ -5,6 +5,7 @@ import math
 import torch
 
 from course_lib.exercises.exercise import Example, Exercise, Finding, Probe, Slip
+from course_lib.exercises.rotary_stages import stages
 from course_lib.positions import rotary as reference
 from course_lib.positions import rotary_cos_sin, turn_pairs
 
@@ -31,83 +32,6 @@ PROBES = (
 )
 
 
-# ---- the computation in open stages --------------------------------------------------------------------------------
-
-
-def stages(x, positions, *, place="p", exponent="2i / d", base=10000.0, speed="divided", unit="", pairing="neighbours",
-           turn="turn", part="all", after=""):  # fmt: skip
-    """Positions to angles, angles to cosines and sines, and a turn of each pair. The keywords are the knobs."""
-    angle = _places(x, positions, place)[..., None] * _speeds(x.shape[-1], exponent, base, speed)
-    angle = angle * {"": 1.0, "to radians": math.pi / 180, "to degrees": 180 / math.pi, "2π": 2 * math.pi}[unit]
-    out = _turned(x, angle.cos().to(x), angle.sin().to(x), pairing, turn)
-    d_k = x.shape[-1]
-    kept = {"all": d_k, "first half": d_k // 2, "first pair": 2}[part]
-    out = torch.cat([out[..., :kept], x[..., kept:]], dim=-1)
-    return {"": out, "pair axis left": out.unflatten(-1, (-1, 2)), "times √d_k": out * d_k**0.5, "plus x": out + x,
-            "negated": -out}[after]  # fmt: skip
-
-
-def _places(x, positions, place):
-    """The position by which each token is turned, float64, broadcast to x without its last axis."""
-    p = positions.double()
-    T = x.shape[-2]
-    if place == "leading axis":  # of the batch, or of the heads: a mistake that needs no error to happen
-        return torch.arange(x.shape[0]).double().reshape(-1, *[1] * (x.ndim - 2))
-    return {"p": p, "row number": torch.arange(T).double(), "p + 1": p + 1, "-p": -p, "p / T": p / T}[place]
-
-
-def _speeds(d_k, exponent, base, speed):
-    """Radians a position, one for each pair."""
-    i = torch.arange(d_k // 2, dtype=torch.float64)
-    e = {"2i / d": 2 * i / d_k, "i / d": i / d_k, "4i / d": 4 * i / d_k, "none": 0 * i, "reversed": (2 * i / d_k).flip(0),
-         "2(i + 1) / d": 2 * (i + 1) / d_k, "(2i + 1) / d": (2 * i + 1) / d_k, "2i": 2 * i, "i": i,
-         "i / (d/2 - 1)": i / max(d_k // 2 - 1, 1)}[exponent]  # fmt: skip
-    return base**e if speed == "multiplied" else base**-e
-
-
-def _turned(x, cos, sin, pairing, turn):
-    """Take the pairs out of x, turn them, put them back."""
-    if pairing in ("halves, angles of neighbours", "neighbours, angles of halves"):
-        return _rows_disagree(x, cos, sin, pairing)
-    a, b = x.chunk(2, dim=-1) if pairing.startswith("halves") else (x[..., 0::2], x[..., 1::2])
-    a, b = TURNS[turn](a, b, cos, sin)
-    if pairing in ("halves", "neighbours, joined as halves"):
-        return torch.cat([a, b], dim=-1)
-    return torch.stack([a, b], dim=-1).flatten(-2)
-
-
-def _rows_disagree(x, cos, sin, pairing):
-    """x · cos + turned(x) · sin, where the columns of cos and sin are laid out for the other kind of pairs."""
-    if pairing == "halves, angles of neighbours":
-        a, b = x.chunk(2, dim=-1)
-        quarter = torch.cat([-b, a], dim=-1)
-        return x * cos.repeat_interleave(2, dim=-1) + quarter * sin.repeat_interleave(2, dim=-1)
-    quarter = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)
-    return x * torch.cat([cos, cos], dim=-1) + quarter * torch.cat([sin, sin], dim=-1)
-
-
-def _new_a_used(a, b, cos, sin):
-    a = a * cos - b * sin
-    return a, a * sin + b * cos
-
-
-TURNS = {
-    "turn": lambda a, b, cos, sin: (a * cos - b * sin, a * sin + b * cos),
-    "backwards": lambda a, b, cos, sin: (a * cos + b * sin, b * cos - a * sin),
-    "plus twice": lambda a, b, cos, sin: (a * cos + b * sin, a * sin + b * cos),
-    "minus in both": lambda a, b, cos, sin: (a * cos - b * sin, b * cos - a * sin),
-    "minus before b cos": lambda a, b, cos, sin: (a * cos - b * sin, a * sin - b * cos),
-    "cos and sin exchanged": lambda a, b, cos, sin: (a * sin - b * cos, a * cos + b * sin),
-    "results exchanged": lambda a, b, cos, sin: (a * sin + b * cos, a * cos - b * sin),
-    "cosines only": lambda a, b, cos, sin: (a * cos, b * cos),
-    "second left as it was": lambda a, b, cos, sin: (a * cos - b * sin, b + 0 * cos),
-    "new a used": _new_a_used,
-    "added": lambda a, b, cos, sin: (a + sin, b + cos),
-    "multiplied": lambda a, b, cos, sin: (a * sin, b * cos),
-    "not at all": lambda a, b, cos, sin: (a + 0 * cos, b + 0 * cos),
-}
-
-
 # ---- known slips ---------------------------------------------------------------------------------------------------
 
 ANGLE = "Pair i turns by p / 10000^(2i / d_k)."
@@ -122,62 +46,156 @@ def _exponent(slug, says, exponent):
 
 
 SLIPS = (
-    Slip("halves-for-neighbours", "Column j is paired with column j + d_k / 2. Some libraries do that, and it works as long as weights were "
-         "trained with it; here a pair is two neighbours.", {"pairing": "halves"}),
-    Slip("pairs-and-angles-disagree", "The features are paired by halves, but the angles are laid out for neighbours: the two members of a pair "
-         "turn by different angles.", {"pairing": "halves, angles of neighbours"}),
-    Slip("pairs-and-angles-disagree", "The features are paired as neighbours, but the angles are laid out by halves: the two members of a pair "
-         "turn by different angles.", {"pairing": "neighbours, angles of halves"}),
-    Slip("joined-as-halves", "The pairs are turned rightly and then put back elsewhere: all first members, then all second ones. Each belongs in "
-         "the column it came from.", {"pairing": "neighbours, joined as halves"}),
-    Slip("joined-as-neighbours", "The pairs are taken as halves, j with j + d_k / 2, and put back as neighbours.",
-         {"pairing": "halves, joined as neighbours"}),
-    _turn("turned-backwards", "The pairs turn the other way round: the minus sign stands in the wrong line.", "backwards"),
+    Slip(
+        "halves-for-neighbours",
+        "Column j is paired with column j + d_k / 2. Some libraries do that, and it works as long as weights "
+        "were trained with it; here a pair is two neighbours.",
+        {"pairing": "halves"},
+    ),
+    Slip(
+        "pairs-and-angles-disagree",
+        "The features are paired by halves, but the angles are laid out for neighbours: the two members of a "
+        "pair turn by different angles.",
+        {"pairing": "halves, angles of neighbours"},
+    ),
+    Slip(
+        "pairs-and-angles-disagree",
+        "The features are paired as neighbours, but the angles are laid out by halves: the two members of a "
+        "pair turn by different angles.",
+        {"pairing": "neighbours, angles of halves"},
+    ),
+    Slip(
+        "joined-as-halves",
+        "The pairs are turned rightly and then put back elsewhere: all first members, then all second ones. "
+        "Each belongs in the column it came from.",
+        {"pairing": "neighbours, joined as halves"},
+    ),
+    Slip(
+        "joined-as-neighbours",
+        "The pairs are taken as halves, j with j + d_k / 2, and put back as neighbours.",
+        {"pairing": "halves, joined as neighbours"},
+    ),
+    _turn(
+        "turned-backwards", "The pairs turn the other way round: the minus sign stands in the wrong line.", "backwards"
+    ),
     _turn("minus-missing", "A turn has one minus sign; here is none, so that lengths change.", "plus twice"),
-    _turn("minus-in-both", "A turn has one minus sign; here both lines subtract a sine, so that lengths change.", "minus in both"),
-    _turn("minus-before-cosine", "The second line subtracts b · cos; that mirrors the pair instead of turning it.", "minus before b cos"),
-    _turn("cosine-and-sine-exchanged", "Cosine and sine are exchanged: at position 0, where nothing should turn, everything does.",
-          "cos and sin exchanged"),
-    _turn("results-exchanged", "The two results are exchanged: the first member of a pair gets what belongs to the second.", "results exchanged"),
-    _turn("cosines-only", "The features are only multiplied by cosines: that shrinks them. A turn also mixes the two members of a pair.",
-          "cosines only"),
-    _turn("second-member-left", "Only the first member of each pair is changed; a turn changes both.", "second left as it was"),
-    _turn("uses-the-new-a", "The second line uses the first member after it was turned; it needs the one from before.", "new a used"),
-    _turn("added-not-turned", "Sines and cosines are added to x, as sinusoidal encodings are; rotary adds nothing, it turns.", "added"),
-    _turn("multiplied-not-turned", "x is multiplied by sines and cosines column by column; a turn mixes the two members of a pair.",
-          "multiplied"),
+    _turn(
+        "minus-in-both",
+        "A turn has one minus sign; here both lines subtract a sine, so that lengths change.",
+        "minus in both",
+    ),
+    _turn(
+        "minus-before-cosine",
+        "The second line subtracts b · cos; that mirrors the pair instead of turning it.",
+        "minus before b cos",
+    ),
+    _turn(
+        "cosine-and-sine-exchanged",
+        "Cosine and sine are exchanged: at position 0, where nothing should turn, everything does.",
+        "cos and sin exchanged",
+    ),
+    _turn(
+        "results-exchanged",
+        "The two results are exchanged: the first member of a pair gets what belongs to the second.",
+        "results exchanged",
+    ),
+    _turn(
+        "cosines-only",
+        "The features are only multiplied by cosines: that shrinks them. A turn also mixes the two members of a pair.",
+        "cosines only",
+    ),
+    _turn(
+        "second-member-left",
+        "Only the first member of each pair is changed; a turn changes both.",
+        "second left as it was",
+    ),
+    _turn(
+        "uses-the-new-a",
+        "The second line uses the first member after it was turned; it needs the one from before.",
+        "new a used",
+    ),
+    _turn(
+        "added-not-turned",
+        "Sines and cosines are added to x, as sinusoidal encodings are; rotary adds nothing, it turns.",
+        "added",
+    ),
+    _turn(
+        "multiplied-not-turned",
+        "x is multiplied by sines and cosines column by column; a turn mixes the two members of a pair.",
+        "multiplied",
+    ),
     _turn("nothing-turned", "x comes back as it was.", "not at all"),
     _exponent("one-angle-for-all-pairs", "All pairs turn by the same angle: the exponent is always 0.", "none"),
-    _exponent("exponent-halved", "The first pair is right, later ones are too fast: the exponent is half of what it should be.", "i / d"),
-    _exponent("exponent-doubled", "The first pair is right, later ones are too slow: the exponent is doubled. A counter in steps of two is "
-              "2i already.", "4i / d"),
+    Slip(
+        "first-pair-only",
+        "Only the first pair is turned; all should be. (Or all but the first hardly move: an exponent not "
+        "divided by d_k?)",
+        {"part": "first pair"},
+    ),
+    _exponent(
+        "exponent-halved",
+        "The first pair is right, later ones are too fast: the exponent is half of what it should be (or the "
+        "base 100).",
+        "i / d",
+    ),
+    _exponent(
+        "exponent-doubled",
+        "The first pair is right, later ones are too slow: the exponent is doubled. A counter in steps of "
+        "two is 2i already.",
+        "4i / d",
+    ),
     _exponent("exponent-reversed", "The pairs come in reversed order: the slowest first.", "reversed"),
-    _exponent("exponent-starts-at-one", "The pairs are counted from 1, so that even the first is slow.", "2(i + 1) / d"),
+    _exponent(
+        "exponent-starts-at-one", "The pairs are counted from 1, so that even the first is slow.", "2(i + 1) / d"
+    ),
     _exponent("exponent-odd", "The exponent is (2i + 1) / d_k.", "(2i + 1) / d"),
-    _exponent("exponent-not-divided", "The exponent is not divided by d_k.", "2i"),
     _exponent("exponent-pair-number", "The exponent is the number of the pair, not divided by d_k.", "i"),
     _exponent("exponent-reaches-one", "The exponents are spread from 0 to exactly 1.", "i / (d/2 - 1)"),
-    Slip("speed-grows", "The position is multiplied by 10000^(2i / d_k), not divided: the speeds grow with the pair. A minus sign is missing.",
-         {"speed": "multiplied"}),
-    *(Slip("base-wrong", f"The first pair is right, the others drift: the base is {base:g}; it should be 10000.", {"base": base})
-      for base in (1000.0, 100.0, 100000.0, 500000.0, 1e6, 10.0, 2.0, math.e)),
-    Slip("degrees", "The angle is taken for degrees and turned into radians; it is in radians from the start.", {"unit": "to radians"}),
+    Slip(
+        "speed-grows",
+        "The position is multiplied by 10000^(2i / d_k), not divided: the speeds grow with the pair. A minus "
+        "sign is missing.",
+        {"speed": "multiplied"},
+    ),
+    *(
+        Slip(
+            "base-wrong",
+            f"The first pair is right, the others drift: the base is {base:g}; it should be 10000.",
+            {"base": base},
+        )
+        for base in (1000.0, 100000.0, 500000.0, 1e6, 10.0, 2.0, math.e)
+    ),
+    Slip(
+        "degrees",
+        "The angle is taken for degrees and turned into radians; it is in radians from the start.",
+        {"unit": "to radians"},
+    ),
     Slip("degrees", "The angle is turned into degrees, but sine and cosine want radians.", {"unit": "to degrees"}),
     Slip("times-2π", "The angle is multiplied by 2π; it is in radians already.", {"unit": "2π"}),
-    Slip("ignores-positions", "The tokens are counted 0, 1, 2, … whatever `positions` says: wrong as soon as a sequence does not start at 0, as "
-         "with a cache.", {"place": "row number"}),
-    Slip("positions-by-leading-axis", "The angle depends on the index along the first axis (the sequence of the batch, or the head), not on the "
-         "token's position.", {"place": "leading axis"}),
+    Slip(
+        "ignores-positions",
+        "The tokens are counted 0, 1, 2, … whatever `positions` says: wrong as soon as a sequence does not "
+        "start at 0, as with a cache.",
+        {"place": "row number"},
+    ),
+    Slip(
+        "positions-by-leading-axis",
+        "The angle depends on the index along the first axis (the sequence of the batch, or the head), not "
+        "on the token's position.",
+        {"place": "leading axis"},
+    ),
     Slip("positions-start-at-one", "Every token is turned one position too far.", {"place": "p + 1"}),
     Slip("position-divided-by-T", "The position is divided by the number of tokens.", {"place": "p / T"}),
     Slip("first-half-only", "Only the first half of the features is turned; all should be.", {"part": "first half"}),
-    Slip("first-pair-only", "Only the first pair is turned; all should be.", {"part": "first pair"}),
-    Slip("pairs-not-joined", "The members of a pair stand on an axis of their own, (…, T, d_k / 2, 2): join it with the one before.",
-         {"after": "pair axis left"}),
+    Slip(
+        "pairs-not-joined",
+        "The members of a pair stand on an axis of their own, (…, T, d_k / 2, 2): join it with the one before.",
+        {"after": "pair axis left"},
+    ),
     Slip("scaled", "The result is multiplied by √d_k; a turn keeps lengths.", {"after": "times √d_k"}),
     Slip("x-added", "x is added to the turned x.", {"after": "plus x"}),
     Slip("negated", "Everything has the opposite sign: half a turn too far.", {"after": "negated"}),
-)  # fmt: skip
+)
 
 
 # ---- measurements, where no slip fits ------------------------------------------------------------------------------
@@ -198,7 +216,9 @@ def moves_position_zero(seen):
         return None
     got = ", ".join(f"{number:.2g}" for number in out[0].tolist())
     says = f"At position 0 nothing turns, so the token 1, 2, 3, 4 must come back as it is; yours is {got}."
-    return Finding("position-0-moves", says, "All angles are 0 there: what do cos 0 = 1 and sin 0 = 0 make of your lines?")
+    return Finding(
+        "position-0-moves", says, "All angles are 0 there: what do cos 0 = 1 and sin 0 = 0 make of your lines?"
+    )
 
 
 def changes_lengths(seen):
@@ -207,8 +227,11 @@ def changes_lengths(seen):
     out = _answer(seen, x, [3])
     if out is None or abs(out.norm().item() - x.norm().item()) < 1e-2:
         return None
-    says = f"A turn keeps lengths: 1, 2, 3, 4 has length {x.norm().item():.2f}, and at position 3 yours has {out.norm().item():.2f}."
-    return Finding("changes-lengths", says, "Look at the signs, and at which cosine and sine meet which member of a pair.")
+    was, is_now = x.norm().item(), out.norm().item()
+    says = f"A turn keeps lengths: 1, 2, 3, 4 has length {was:.2f}, and at position 3 yours has {is_now:.2f}."
+    return Finding(
+        "changes-lengths", says, "Look at the signs, and at which cosine and sine meet which member of a pair."
+    )
 
 
 def angle_read_off(seen):
@@ -234,24 +257,35 @@ EXERCISE = Exercise(
     parts=("result",),
     probes=PROBES,
     examples=(
-        Example("Two tokens 1, 0 at positions 0 and 1:", (torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))),
-        Example("One token 1, 0, 1, 0 at position 5, a part:", (torch.tensor([[1.0, 0.0, 1.0, 0.0]]), torch.tensor([5]))),
+        Example(
+            "Two tokens 1, 0 at positions 0 and 1:", (torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))
+        ),
+        Example(
+            "One token 1, 0, 1, 0 at position 5, a part:", (torch.tensor([[1.0, 0.0, 1.0, 0.0]]), torch.tensor([5]))
+        ),
     ),
     hints=(
-        "Three steps: an angle for each token and pair, (T, d_k / 2); the two members of each pair, each (…, T, d_k / 2); a turn.",
-        "The angles are positions[:, None] / 10000 ** (two_i / d_k), with two_i = 0, 2, 4, … The members are x[..., 0::2] and x[..., 1::2]. "
-        "Both lines of the turn need the members from before it.",
-        "torch.stack([turned_a, turned_b], dim=-1).flatten(-2) puts neighbours side by side again; turned_b is a * sin + b * cos.",
+        "Three steps: an angle for each token and pair, (T, d_k / 2); the two members of each pair, each (…, "
+        "T, d_k / 2); a turn.",
+        "The angles are positions[:, None] / 10000 ** (two_i / d_k), with two_i = 0, 2, 4, … The members are "
+        "x[..., 0::2] and x[..., 1::2]. Both lines of the turn need the members from before it.",
+        "torch.stack([turned_a, turned_b], dim=-1).flatten(-2) puts neighbours side by side again; turned_b "
+        "is a * sin + b * cos.",
     ),
     variant=stages,
     slips=SLIPS,
     measures=(moves_position_zero, changes_lengths, angle_read_off),
     look={
-        "place": "which number says where a token stands", "exponent": "the exponent of 10000", "base": "the number that is raised to a power",
-        "speed": "the line that computes the angles", "unit": "what the angles are multiplied by",
-        "pairing": "which columns form a pair, and where they are put back", "turn": "the two lines of the turn",
-        "part": "how many columns are turned", "after": "what is returned",
+        "place": "which number says where a token stands",
+        "exponent": "the exponent of 10000",
+        "base": "the number that is raised to a power",
+        "speed": "the line that computes the angles",
+        "unit": "what the angles are multiplied by",
+        "pairing": "which columns form a pair, and where they are put back",
+        "turn": "the two lines of the turn",
+        "part": "how many columns are turned",
+        "after": "what is returned",
     },
     chance="The angles are computed, not drawn.",
     reveals=(rotary_cos_sin, turn_pairs),
-)  # fmt: skip
+)

@@ -60,7 +60,7 @@ def _check(T, **sizes):
             raise ValueError(f"{name} must be at least 1; got {value}")
 
 
-def train_at_length(make, positions, *, T=16, longest=64, d_model=32, steps=250, lr=8e-3, batch_size=32, seed=0):
+def train_at_length(make, positions, *, T=16, longest=64, d_model=32, steps=320, lr=5e-3, batch_size=32, seed=0):
     """Train a decoder with two layers of four heads on fresh sequences of T tokens, with one kind of positions.
 
     make: `last_value` or `shift`, with their default vocabulary of 16; positions: as in `models.TransformerConfig`;
@@ -86,3 +86,17 @@ def accuracy_by_place(model, make, T=64, bin_size=8, n=400, seed=1_000_000):
     right = (model(tokens).argmax(dim=-1) == targets) & asked
     in_bins = right.sum(dim=0).reshape(-1, bin_size).sum(dim=1)  # (T / bin_size,)
     return in_bins / asked.sum(dim=0).reshape(-1, bin_size).sum(dim=1)
+
+
+def beyond_training(make, positions, seeds, bin_size=8, *, longest=64, **sizes):
+    """Train one model per seed with `train_at_length` and measure each up to `longest`: (seeds, longest / bin_size).
+
+    sizes: options of `train_at_length`.
+    """
+    curves = []
+    for seed in seeds:
+        records, model = train_at_length(make, positions, longest=longest, **sizes, seed=seed)
+        for _ in records:
+            pass
+        curves.append(accuracy_by_place(model, make, longest, bin_size))
+    return torch.stack(curves)
