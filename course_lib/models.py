@@ -240,9 +240,7 @@ def head_std(config):
 
 
 class Head(nn.Linear):
-    """Hidden state -> logits, which are float32 where the model is half-precision: rounded ones tie too
-    often.
-    """
+    """Hidden state -> logits. Those of a half-precision model are float32: rounded ones tie too often."""
 
     def forward(self, x):
         if self.weight.dtype not in (torch.bfloat16, torch.float16):
