@@ -371,6 +371,8 @@ def test_translation_tensors(task):
     assert source.shape == source_padding.shape and decoder_input.shape == targets.shape
     assert source_padding.dtype == torch.bool and torch.equal(source_padding, source != 0)
     assert decoder_input[:, 0].eq(1).all()
+    n_words = torch.tensor([len(pair.target) for pair in task.held_out])
+    assert torch.equal((targets != -100).sum(dim=1), n_words + 1) and (targets == 2).sum() == 500, "words and <eos>"
     real = targets[:, :-1].ge(3)  # a word, neither <eos> nor padding
     assert torch.equal(decoder_input[:, 1:][real], targets[:, :-1][real]), "shifted by one place, once"
     for i in (0, 7, 99):
@@ -474,6 +476,10 @@ def test_numbers_say_what_is_wrong():
 @pytest.mark.parametrize("written", ["May 3, 19", "l'an 2000\u202fг.", "सोमवार, 3 सितंबर", "quatre-vingt-dix", ""])
 def test_cutting_loses_nothing(written):
     assert spelled.together(spelled.pieces(written)) == written
+
+
+def test_cutting_separates_words_digits_and_signs():
+    assert spelled.pieces("May 3, 19") == ["May", " ", "3", ",", " ", "1", "9"]
 
 
 # --- digits
