@@ -61,11 +61,11 @@ class Exercise:
 
     name: str
     reference: Callable
-    parameters: tuple  # names of the arguments, for messages
-    parts: tuple
-    probes: tuple
-    examples: tuple
     hints: tuple  # three, from vague to nearly the line
+    parameters: tuple = ()  # names of the arguments, for messages
+    parts: tuple = ()
+    probes: tuple = ()
+    examples: tuple = ()
     variant: Callable | None = None
     slips: tuple = ()
     separators: tuple = ()  # more probes, asked only where several slips look like the candidate on all others

@@ -24,7 +24,10 @@ MODULES = (
 def all_exercises():
     """{name: Exercise}, in the order in which the notebooks meet them."""
     modules = [importlib.import_module(f"course_lib.exercises.{name}") for name in MODULES]
-    return {module.EXERCISE.name: module.EXERCISE for module in modules}
+    hunts = importlib.import_module("course_lib.exercises.bug_hunts").HUNTS
+    exercises = [module.EXERCISE for module in modules]
+    exercises += [exercise for hunt in hunts for exercise in hunt.exercises()]
+    return {exercise.name: exercise for exercise in exercises}
 
 
 def find(name):
