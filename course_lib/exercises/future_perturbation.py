@@ -8,6 +8,7 @@ from course_lib import models
 from course_lib.exercises import crashes
 from course_lib.exercises.exercise import Exercise
 from course_lib.exercises.judge import Verdict
+from course_lib.exercises.stub import words_in
 from course_lib.masks import causal_mask
 
 
@@ -30,9 +31,8 @@ def future_perturbation(model):
 
 def ahead(n, distance):
     """The causal mask, and besides each query sees the one token that stands `distance` later: bool (n, n)."""
-    return (
-        causal_mask(n) | torch.ones(n, n, dtype=torch.bool).triu(distance) & ~torch.ones(n, n).triu(distance + 1).bool()
-    )
+    there = torch.arange(n)[:, None] + distance == torch.arange(n)  # key = query + distance
+    return causal_mask(n) | there
 
 
 def column(n, j):
@@ -72,10 +72,6 @@ class Suspect(models.Decoder):
         return self.head(self.hidden(tokens))
 
 
-def twice(mask):
-    return (mask, mask)
-
-
 def everything(n):
     return torch.ones(n, n, dtype=torch.bool)
 
@@ -90,29 +86,28 @@ def right_models():
         return tuple(models.Decoder(config) for config in configs)
 
 
+LEAKS = (  # slug, what the model does, how to build it; a leak in one layer stays where it is, in two it spreads
+    ("no-mask", "has no mask at all", lambda: Suspect([everything, everything])),
+    ("off-by-one", "sees one token ahead", lambda: Suspect([lambda n: ahead(n, 1)])),
+    ("inverted", "sees only the future", lambda: Suspect([lambda n: ~causal_mask(n)])),
+    ("after-softmax", "masks after the softmax", lambda: Suspect([causal_mask, causal_mask], after_softmax=True)),
+    ("eval-only", "leaks in eval mode only", lambda: Suspect([everything, everything], modes=(False,))),
+    ("train-only", "leaks in train mode only", lambda: Suspect([everything, everything], modes=(True,))),
+    ("last-token", "lets every position see the last token", lambda: Suspect([lambda n: column(n, -1)])),
+    ("first-position", "leaks at its first position only", lambda: Suspect([first_row])),
+    ("two-ahead", "sees the token after the next, not the next", lambda: Suspect([lambda n: ahead(n, 2)])),
+    ("five-ahead", "sees the token five places later", lambda: Suspect([lambda n: ahead(n, 5)])),
+    ("second-layer", "has its mask in the first layer only", lambda: Suspect([causal_mask, everything])),
+    ("over-tokens", "subtracts the mean over all tokens", lambda: Suspect([causal_mask], over_tokens=True)),
+)
+
+
 @functools.cache
 def leaking_models():
     """((slug, what it does, model), …): each must be caught."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return (
-            ("no-mask", "has no mask at all", Suspect(twice(everything))),
-            ("off-by-one", "sees one token ahead", Suspect(twice(lambda n: ahead(n, 1)))),
-            ("inverted", "sees only the future", Suspect(twice(lambda n: ~causal_mask(n)))),
-            ("after-softmax", "masks after the softmax", Suspect(twice(causal_mask), after_softmax=True)),
-            ("eval-only", "leaks in eval mode only", Suspect(twice(everything), modes=(False,))),
-            ("train-only", "leaks in train mode only", Suspect(twice(everything), modes=(True,))),
-            ("last-token", "lets every position see the last token", Suspect(twice(lambda n: column(n, -1)))),
-            ("first-position", "leaks at its first position only", Suspect(twice(first_row))),
-            ("two-ahead", "sees the token after the next, not the next", Suspect(twice(lambda n: ahead(n, 2)))),
-            ("five-ahead", "sees the token five places later", Suspect(twice(lambda n: ahead(n, 5)))),
-            ("second-layer", "has its mask in the first layer only", Suspect((causal_mask, everything))),
-            (
-                "over-tokens",
-                "is masked, and subtracts the mean over all tokens",
-                Suspect(twice(causal_mask), over_tokens=True),
-            ),
-        )
+        return tuple((slug, does, build()) for slug, does, build in LEAKS)
 
 
 LOOK = {
@@ -127,6 +122,7 @@ LOOK = {
 
 def judge(exercise, candidate, make_runner):
     """(Verdict, None): the test must return on right models and raise AssertionError on those that leak."""
+    prepare(candidate)
     runner = make_runner(candidate)
     for model in right_models():
         outcome = runner.call((model,))
@@ -134,21 +130,29 @@ def judge(exercise, candidate, make_runner):
             return rejected(outcome.raised), None
     results = [(slug, does, runner.call((model,))) for slug, does, model in leaking_models()]
     broken = next((r.raised for _, _, r in results if r.raised and r.raised.kind != "AssertionError"), None)
-    if broken:
-        return rejected(broken), None
-    missed = [(slug, does) for slug, does, r in results if not r.raised]
+    return (rejected(broken) if broken else counted(results)), None
+
+
+def prepare(candidate):
+    """What would make the first call slow, and look like an endless loop."""
+    torch.set_num_threads(1)  # such small models are slower with two; check() restores the number
+    if "assert_close" in words_in(candidate):
+        torch.testing.assert_close(torch.zeros(1), torch.zeros(1))  # imports for seconds when first used
+
+
+def counted(results):
+    """A Verdict from what the test did on each leaking model: (slug, what the model does, Outcome)."""
+    missed = [(slug, does) for slug, does, outcome in results if not outcome.raised]
     if not missed:
-        return Verdict(
-            "passed", None, f"Right: it lets 3 right models pass and catches all {len(results)} that leak."
-        ), None
-    if len(missed) == len(results) and any(r.output is not None for _, _, r in results):
+        says = f"Right: it lets {len(right_models())} right models pass and catches all {len(results)} that leak."
+        return Verdict("passed", None, says)
+    if len(missed) == len(results) and any(outcome.output is not None for _, _, outcome in results):
         says = "Your test returns its finding. A test says no by raising AssertionError: use `assert`."
-        return Verdict("failed", "returns-instead-of-raising", says), None
+        return Verdict("failed", "returns-instead-of-raising", says)
     slug, does = missed[0]
     says = f"It catches {len(results) - len(missed)} of {len(results)} models that leak. It misses one that {does}."
-    return Verdict(
-        "failed", f"misses-{slug}", says, LOOK.get(slug, "Does it compare anything before the token it changes?")
-    ), None
+    look = LOOK.get(slug, "Does it compare anything before the token it changes?")
+    return Verdict("failed", f"misses-{slug}", says, look)
 
 
 def rejected(raised):
@@ -159,7 +163,7 @@ def rejected(raised):
         slug, says = crashes.meaning(raised)
         return Verdict("error", slug, f"{says}\n{crashes.place(raised)}")
     says = f"A model that is right fails your test{f' ({raised.text})' if raised.text else ''}."
-    look = "What stands at the changed place and after it may move. Compare only what comes before, with a small tolerance."
+    look = "What stands at the changed place and after it may move. Compare only what comes before; allow 1e-5."
     return Verdict("failed", "rejects-a-right-model", says, look)
 
 
@@ -171,9 +175,9 @@ EXERCISE = Exercise(
     probes=(),
     examples=(),
     hints=(
-        "Call the model twice: once on some tokens, once on a copy with one token changed. Which logits may differ, which not?",
-        "If you change token t, the logits at positions 0 … t − 1 must stay. Do it for every t, the last one included, and in both "
-        "modes: model.train(True) and model.train(False).",
+        "Call the model twice: on tokens, and on a copy with one token changed. Which logits may differ, which not?",
+        "If you change token t, the logits at positions 0 … t − 1 must stay. Do it for every t, the last one included, "
+        "and in both modes: model.train(True) and model.train(False).",
         "Inside the two loops: changed = tokens.clone(); changed[:, t] = (changed[:, t] + 1) % V; then assert that "
         "(model(changed) - model(tokens))[:, :t] is nowhere larger than about 1e-4.",
     ),

@@ -1,8 +1,8 @@
 """Five ways to mask a decoder, four of them wrong, and what tells an honest model from one that sees the answer.
 
 A model is trained on text from a Markov source (see `markov`), whose entropy no model can cross on fresh sequences
-unless it sees the future. Three measures tell who does: the loss at all positions; the loss at the last one, after which there
-is nothing to look at; and what the model writes by itself, scored by the true source.
+unless it sees the future. Three measures tell who does: the loss at all positions; the loss at the last one, after
+which there is nothing to look at; and what the model writes by itself, scored by the true source.
 """
 
 from dataclasses import dataclass
