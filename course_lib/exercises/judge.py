@@ -33,16 +33,20 @@ def check(name, candidate):
 
     Returns a CheckResult. Raises ValueError for an unknown name, and nothing for whatever the candidate does.
     """
+    result = examine(name, candidate)
+    progress.record("exercise", name, status=result.status, mistake=result.mistake)
+    return result
+
+
+def examine(name, candidate):
+    """`check`, without keeping a record of it."""
     exercise = find(name)
     started = time.perf_counter()
     with surroundings_kept():
         verdict, table = judge(exercise, candidate, InProcess)
     message = "\n".join(str(p) for p in (verdict.says, table, verdict.look, verdict.remark) if p)
-    result = CheckResult(
-        verdict.status, verdict.mistake, message, verdict.remark, time.perf_counter() - started, name, table
-    )
-    progress.record("exercise", name, status=result.status, mistake=result.mistake)
-    return result
+    seconds = time.perf_counter() - started
+    return CheckResult(verdict.status, verdict.mistake, message, verdict.remark, seconds, name, table)
 
 
 def judge(exercise, candidate, make_runner):
