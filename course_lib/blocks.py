@@ -117,6 +117,20 @@ class Block(nn.Module):
         return x if self.norm_first else norm(x)
 
 
+def encoder_block(x, attention, feed_forward, norm_1, norm_2, norm_first=True):
+    """One encoder block out of its four parts: attention, then feed-forward, each added to the residual stream.
+
+    x (B, T, d_model); attention, feed_forward, norm_1, norm_2: functions (B, T, d_model) -> (B, T, d_model).
+    norm_first=True: pre-norm, every part reads a normed copy; False: post-norm, every sum is normed.
+    Returns (B, T, d_model). Source: Vaswani et al. 2017, section 3.1; pre-norm: Xiong et al. 2020.
+    """
+    if norm_first:
+        x = x + attention(norm_1(x))
+        return x + feed_forward(norm_2(x))
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
 class EncoderBlock(Block):
     """Self-attention, then the feed-forward layer. With causal=True it is the block of a decoder-only model.
 
@@ -133,12 +147,20 @@ class EncoderBlock(Block):
 
         mask, padding, causal, positions, cache, edit: as in MultiHeadAttention.
         """
-        output, weights = self.attention.with_weights(
-            self.before(self.norm_1, x), mask=mask, padding=padding, causal=causal, need_weights=need_weights,
-            positions=positions, cache=cache, edit=edit,
-        )  # fmt: skip
-        x = self.after(self.norm_1, x, output)
-        x = self.after(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x)))
+        weights = None
+
+        def attention(x):
+            nonlocal weights
+            output, weights = self.attention.with_weights(
+                x, mask=mask, padding=padding, causal=causal, need_weights=need_weights,
+                positions=positions, cache=cache, edit=edit,
+            )  # fmt: skip
+            return self.dropout(output)
+
+        def feed_forward(x):
+            return self.dropout(self.feed_forward(x))
+
+        x = encoder_block(x, attention, feed_forward, self.norm_1, self.norm_2, self.norm_first)
         return (x, weights) if need_weights else x
 
 

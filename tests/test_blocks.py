@@ -131,3 +131,13 @@ def test_bias_false_leaves_no_shift_anywhere():
     for block in (blocks.EncoderBlock, blocks.DecoderBlock):
         names = [name for name, _ in block(small_config(bias=False)).named_parameters()]
         assert names and not [name for name in names if name.endswith(("bias", "beta"))]
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_the_block_as_a_function_is_the_module(norm_first):
+    block = shake(blocks.EncoderBlock(small_config(norm_first=norm_first)).double())
+    x = numbers(2, 5, block.attention.w_q.in_features)
+    parts = (block.attention, block.feed_forward, block.norm_1, block.norm_2)
+    torch.testing.assert_close(blocks.encoder_block(x, *parts, norm_first), block(x), **EXACT)
+    other = blocks.encoder_block(x, *parts, not norm_first)
+    assert (other - block(x)).abs().max() > 0.1
