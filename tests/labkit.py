@@ -169,7 +169,7 @@ def open_notebook(page, lab, name):
 
 def run_all(page, limit=300_000):
     """Run every cell, and wait until all are done."""
-    page.evaluate("() => window.jupyterapp.commands.execute('runmenu:run-all')")
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
     page.wait_for_function(
         """() => { const notebook = window.jupyterapp.shell.currentWidget;
                    const cells = notebook.content.widgets.filter(cell => cell.model.type === "code");

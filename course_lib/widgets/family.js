@@ -25,11 +25,23 @@ const show = (number, digits = 2) => (+number.toFixed(digits) || 0).toFixed(digi
 const list = items => items.length < 2 ? items.join("") : items.slice(0, -1).join(", ") + " and " + items.at(-1);
 const freshId = () => "tx" + Math.random().toString(36).slice(2, 10);
 
-// The frame: a row of controls, a body, an error line, a notice for a dead kernel, and a line for screen readers.
+// After each move, ask Python for a sign of life; a restarted kernel knows nothing of this view and stays silent.
+function watchKernel(model, notice, patience = 4000) {
+  let waiting = null;
+  notice.textContent = "Python does not answer. It may be busy; if the kernel was restarted, run this cell again.";
+  model.on("msg:custom", () => { clearTimeout(waiting); waiting = null; notice.hidden = true; });
+  const missed = () => { clearTimeout(waiting); waiting = null; notice.hidden = false; };
+  return () => {
+    waiting ??= setTimeout(missed, patience);
+    try { model.send("still there?"); } catch { missed(); }       // JupyterLab may know already that nobody is there
+  };
+}
+
+// The frame: a row of controls, a body, an error line, a notice where Python is gone, and a line for screen readers.
 function stage(model, el) {
   const controls = element("div", {className: "tx-controls"}), body = element("div");
   const error = element("p", {className: "tx-error", role: "alert", hidden: true});
-  const gone = element("p", {className: "tx-gone", hidden: true});
+  const gone = element("p", {className: "tx-gone", role: "alert", hidden: true});
   const spoken = element("p", {className: "tx-spoken", role: "status"});
   el.classList.add("tx");
   el.replaceChildren(controls, error, gone, body, spoken);
@@ -37,16 +49,12 @@ function stage(model, el) {
   const showError = () => { error.textContent = model.get("error"); error.hidden = !error.textContent; };
   model.on("change:error", showError);
   showError();
-  model.on("comm_live_update", () => setTimeout(() => {       // JupyterLab marks the view after telling us
-    const dead = el.closest(".jupyter-widgets-disconnected") !== null;
-    gone.textContent = dead ? "The kernel is gone, so this view is no longer connected. Run its cell again." : "";
-    gone.hidden = !dead;
-  }));
+  const ask = watchKernel(model, gone);
   return {
     model, el, controls, body,
     limits: model.get("limits"),
     get: name => model.get(name),
-    set(name, value) { model.set(name, value); model.save_changes(); },
+    set(name, value) { model.set(name, value); model.save_changes(); ask(); },
     say(text) { spoken.textContent = text; },                 // on key and click only, never while the mouse moves
     whenChanged(draw) { model.on("change", draw); draw(); },
   };

@@ -65,7 +65,7 @@ function heatMap(stage, {row = "query", col = "key", gap = false, numbers = fals
   const legend = scaleBar(colours);
   let data = null;
   const sentence = (i, j) => { const v = data.values[i * data.n_cols + j]; return read ? read(i, j, v, data) : `${row} ${data.rowNames[i]}, ${col} ${data.colNames[j]}: ${show(v, digits)}`; };
-  const folded = foldedTable(() => asTable(data, row, col, digits));
+  const folded = foldedTable(() => data ? asTable(data, row, col, digits) : "");
   const cross = svg("g", {class: "cross"});
 
   function point(i, j) {                                         // a cross hair on one cell, and that cell in words

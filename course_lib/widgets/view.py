@@ -68,6 +68,7 @@ class View(anywidget.AnyWidget):
         if self.error:
             raise ValueError(self.error)
         self._lock = threading.Lock()
+        self.on_msg(lambda view, message, buffers: self.send("yes"))  # see watchKernel in family.js
         self.result = self._computed()
         asked = [name for name in limits if name not in self.in_browser]
         if asked:
