@@ -144,8 +144,8 @@ class Rotary(Positions):
 class Alibi(Positions):
     """Adds `alibi_bias` to the scores, by features appended to q and k: so any attention kernel can run it.
 
-    q' · k' = q · k + extra_q · extra_k. The softmax ignores what is the same for all keys of a query, so when
-    only the past is seen, slope · j stands for slope · (j - i): one feature. Seeing both sides takes one per
+    q' · k' = q · k + extra_q · extra_k. The softmax ignores what is the same for all keys of a query, so
+    where only the past is seen, slope · j stands for slope · (j - i). Seeing both sides takes a feature per
     position.
     """
 
@@ -154,22 +154,23 @@ class Alibi(Positions):
         self.n_heads, self.causal = n_heads, causal
 
     def inside(self, positions, x):
-        at = positions.to(x)  # (T,) or (B, T)
+        at = positions.cpu()  # (T,) or (B, T)
         at = at[:, None] if at.ndim == 2 else at  # (B, 1, T): one row serves all heads
-        slope = alibi_slopes(self.n_heads).to(x)[:, None, None]  # (h, 1, 1)
+        slope = alibi_slopes(self.n_heads)[:, None, None]  # (h, 1, 1)
         if self.causal:
-            extra_q, extra_k = slope.expand(-1, at.shape[-1], 1), at[..., None]
+            extra_q = slope.expand(-1, at.shape[-1], 2)  # (h, T, 2)
+            extra_k = torch.stack([at // 256 * 256, at % 256], dim=-1)  # in two parts: bfloat16 counts to 256
         else:
             extra_q = -slope * (at[..., :, None] - at[..., None, :]).abs()  # (…, h, T, T)
-            extra_k = torch.eye(at.shape[-1]).to(x)
+            extra_k = torch.eye(at.shape[-1])
 
         def extend(q, k):
             d_k = q.shape[-1]
             wider = d_k + extra_q.shape[-1]
             q = q * math.sqrt(wider / d_k)  # attention divides by √wider; the scores must be those of √d_k
-            bias = extra_q * math.sqrt(wider)
+            bias = extra_q.to(q) * math.sqrt(wider)
             q = torch.cat([q, bias.expand(*q.shape[:-1], -1)], dim=-1)
-            return q, torch.cat([k, extra_k.expand(*k.shape[:-1], -1)], dim=-1)
+            return q, torch.cat([k, extra_k.to(k).expand(*k.shape[:-1], -1)], dim=-1)
 
         return extend
 

@@ -103,6 +103,25 @@ def test_alibi_is_precise_in_float32_at_a_thousand_tokens():
     assert (ours - exact).abs().max() / exact.abs().max() < 5e-5
 
 
+def test_alibi_in_bfloat16_still_tells_neighbours_apart_far_from_the_start():
+    T, h = 600, 2
+    q, k, v = (numbers(1, h, T, 16, seed=i) for i in range(3))
+    exact, _ = attend(*positions.Alibi(h, True).inside(torch.arange(T), q)(q, k), v, causal=True)
+    q, k, v = q.bfloat16(), k.bfloat16(), v.bfloat16()
+    ours, _ = attend(*positions.Alibi(h, True).inside(torch.arange(T), q)(q, k), v, causal=True)
+    assert (ours - exact)[:, :, 300:].abs().max() / exact.abs().max() < 0.03
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned", "rotary", "alibi", "none"])
+def test_autocast_runs_with_every_kind(kind):
+    torch.manual_seed(0)
+    model, tokens = Decoder(small_config(positions=kind)), torch.tensor([[3, 1, 4, 1, 5]])
+    exact = model(tokens)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = model(tokens)
+    assert (rounded - exact).abs().max() / exact.abs().max() < 0.05
+
+
 def test_position_ids_count_real_tokens_alone():
     assert positions.position_ids(3, start=4).tolist() == [4, 5, 6]
     padding = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
