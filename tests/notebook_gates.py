@@ -274,9 +274,9 @@ def exercises(notebook):
 
 
 def is_stub(cell):
-    """True if the cell defines a function with a docstring, and leaves a `...` for the learner to replace."""
+    """True if the cell defines a function or class with a docstring, and leaves a `...` for the learner to replace."""
     for node in parsed(cell).body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
             ends = [s.value for s in ast.walk(node) if isinstance(s, ast.Expr | ast.Assign | ast.Return)]
             open_end = any(isinstance(end, ast.Constant) and end.value is ... for end in ends)
             return open_end and ast.get_docstring(node) is not None

@@ -116,7 +116,7 @@ def solved(notebook, references):
 def solution(cell, reference):
     """The cell's code with its stub replaced by the library's function, and checked: the check must pass."""
     lines, parts = source(cell).split("\n"), ast.parse(source(cell)).body
-    stub = next(part for part in parts if isinstance(part, ast.FunctionDef))
+    stub = next(part for part in parts if isinstance(part, ast.FunctionDef | ast.ClassDef))
     import_line = f"from {reference.__module__} import {reference.__name__} as {stub.name}"
     given = "\n".join([*lines[: stub.lineno - 1], import_line, *lines[stub.end_lineno :]])
     verdict = f"check({exercise_name(cell)!r}, {stub.name})"
