@@ -11,6 +11,7 @@ MODULES = (
     "causal_mask",
     "future_perturbation",
     "layer_norm",
+    "encoder_block",
     "sinusoidal_pe",
     "rotary",
     "shift_right",

@@ -171,6 +171,7 @@ REPLACE = {
     "merge_heads": _by_name(attention, "merge_heads"),
     "causal_mask": _causal_mask,
     "layer_norm": _layer_norm,
+    "encoder_block": _by_name(blocks, "encoder_block"),
     "sinusoidal_pe": _by_name(positions, "sinusoidal_pe"),
     "rotary": _rotary,
     "shift_right": _by_name(training, "shift_right"),
