@@ -47,6 +47,12 @@ def factor(scale, q, k, v):
     }[scale]  # fmt: skip
 
 
+# What a learner may put in place of -inf
+FILLS = {"to 0": 0.0, "inverted to 0": 0.0, "to 1": 1.0, "to -1": -1.0, "to -5": -5.0, "to -10": -10.0, "to -20": -20.0,
+         "to -25": -25.0, "to -30": -30.0, "to +inf": INF, "to +1e9": 1e9,
+         "to smallest positive": 1e-9, "to -1e9": -1e9}  # fmt: skip
+
+
 def masked(scores, mask, how="blocked -> -inf", causal=None):
     """Stage 2: hide what the mask hides."""
     if causal is not None:
@@ -59,11 +65,8 @@ def masked(scores, mask, how="blocked -> -inf", causal=None):
     if how == "first row only":
         mask = mask[..., :1, :]
     blocked = mask if how in ("inverted", "inverted to 0") else ~mask
-    fill = {"to 0": 0.0, "inverted to 0": 0.0, "to 1": 1.0, "to -1": -1.0, "to -5": -5.0, "to -10": -10.0, "to -20": -20.0,
-            "to -25": -25.0, "to -30": -30.0, "to +inf": INF, "to +1e9": 1e9,
-            "to smallest positive": 1e-9, "to -1e9": -1e9}  # fmt: skip
-    if how in fill:
-        return scores.masked_fill(blocked, fill[how])
+    if how in FILLS:
+        return scores.masked_fill(blocked, FILLS[how])
     if how == "plus 1 where allowed":
         return scores + mask.to(scores.dtype)
     if how == "plus 1 where blocked":
