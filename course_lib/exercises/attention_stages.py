@@ -69,10 +69,8 @@ def masked(scores, mask, how="blocked -> -inf", causal=None):
         return scores.masked_fill(blocked, FILLS[how])
     if how == "plus 1 where allowed":
         return scores + mask.to(scores.dtype)
-    if how == "plus 1 where blocked":
-        return scores + (~mask).to(scores.dtype)
-    if how == "minus 1 where blocked":
-        return scores - (~mask).to(scores.dtype)
+    if how in ("plus 1 where blocked", "minus 1 where blocked"):
+        return scores + (1 if how.startswith("plus") else -1) * (~mask).to(scores.dtype)
     if how == "0 times inf":
         return scores + (~mask).to(scores.dtype) * -INF
     if how == "times -1e9":
