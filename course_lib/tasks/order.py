@@ -98,7 +98,7 @@ def asked(make, n, seed=0):
     return torch.cat([tokens, torch.full((n, 1), QUESTION)], dim=1), labels
 
 
-def train_classifier(make, positions, *, causal=False, n_layers=1, pooling="mean", steps=120, lr=5e-3, seed=0):
+def train_classifier(make, positions, *, causal=False, n_layers=1, pooling="mean", steps=80, lr=8e-3, seed=0):
     """A yes-or-no classifier of width 32 with 4 heads, trained on fresh rows of `asked(make, …)`.
 
     positions: as in `models.TransformerConfig`; causal: a Decoder reads instead of an Encoder; pooling: as in

@@ -60,7 +60,7 @@ def _check(T, **sizes):
             raise ValueError(f"{name} must be at least 1; got {value}")
 
 
-def train_at_length(make, positions, *, T=16, longest=64, d_model=32, steps=320, lr=5e-3, batch_size=32, seed=0):
+def train_at_length(make, positions, *, T=16, longest=64, d_model=32, steps=300, lr=5e-3, batch_size=32, seed=0):
     """Train a decoder with two layers of four heads on fresh sequences of T tokens, with one kind of positions.
 
     make: `last_value` or `shift`, with their default vocabulary of 16; positions: as in `models.TransformerConfig`;
@@ -76,7 +76,7 @@ def train_at_length(make, positions, *, T=16, longest=64, d_model=32, steps=320,
 
 
 @torch.no_grad()
-def accuracy_by_place(model, make, T=64, bin_size=8, n=400, seed=1_000_000):
+def accuracy_by_place(model, make, T=64, bin_size=8, n=200, seed=1_000_000):
     """Share of right answers in each run of bin_size places, on n sequences that the model has not seen.
 
     Returns float32 (T / bin_size,).
