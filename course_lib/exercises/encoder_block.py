@@ -211,7 +211,7 @@ SLIPS = (
     ),
     Slip(
         "norm-before-the-sum",
-        "The norm is on the part's result alone, in both schemes. Pre-norm norms what the part reads, post-norm the sum.",
+        "The norm is on the part's result alone, in both schemes. Pre-norm norms what a part reads, post-norm the sum.",
         {"pre": "x + norm(part(x))", "post": "x + norm(part(x))"},
     ),
     Slip(
@@ -252,7 +252,7 @@ SLIPS = (
     ),
     Slip(
         "side-by-side",
-        "Both parts read the block's input and their results are added. Here the feed-forward part reads the stream after "
+        "Both parts read the block's input, and both results are added. The feed-forward part reads the stream after "
         "attention has written to it.",
         {"joined": "side by side"},
     ),
@@ -270,7 +270,7 @@ SLIPS = (
     ),
     Slip(
         "norm-at-the-end",
-        "There is one norm more at the end. In a pre-norm model it comes once, after the last block, and not in the block.",
+        "There is one norm more at the end. In a pre-norm model it comes once, after the last block, not in the block.",
         {"end": "final norm"},
     ),
     Slip("norm-at-the-end", "There is one norm more at the end, norm_1.", {"end": "first norm"}),
@@ -319,7 +319,7 @@ def silent_parts(seen):
     norms = parts(4, 1)[2:]
     got = seen.ask(x, torch.zeros_like, torch.zeros_like, *norms, True)
     if isinstance(got, torch.Tensor) and got.shape == x.shape and not torch.allclose(got, x, atol=1e-5):
-        says = "Where attention and feed-forward give zeros, a pre-norm block must hand x through unchanged; yours changes it."
+        says = "Where attention and feed-forward give zeros, a pre-norm block must hand x through; yours changes it."
         return Finding("stream-not-handed-through", says, STREAM)
     return None
 
@@ -363,7 +363,8 @@ EXERCISE = Exercise(
     hints=(
         "Two halves of the same form. What does each part read, and what is its result added to?",
         f"{TWO} First attention with norm_1, then feed_forward with norm_2, which starts from the new x.",
-        "if norm_first: x = x + attention(norm_1(x)), and the same with feed_forward and norm_2; else x = norm_1(x + …) and x = norm_2(x + …).",
+        "if norm_first: x = x + attention(norm_1(x)), and the same with feed_forward and norm_2; "
+        "else x = norm_1(x + …) and x = norm_2(x + …).",
     ),
     variant=stages,
     slips=SLIPS,

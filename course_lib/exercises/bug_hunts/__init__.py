@@ -25,6 +25,7 @@ from course_lib.exercises.bug_hunts import (
     norm_over_tokens,
     only_the_future,
     positions_by_batch,
+    post_norm_in_name,
     source_unused,
 )
 from course_lib.exercises.bug_hunts.causal_only_in_training import CausalOnlyInTraining
@@ -34,6 +35,7 @@ from course_lib.exercises.bug_hunts.labels_shifted_twice import LabelsShiftedTwi
 from course_lib.exercises.bug_hunts.norm_over_tokens import NormOverTokens
 from course_lib.exercises.bug_hunts.only_the_future import OnlyTheFuture
 from course_lib.exercises.bug_hunts.positions_by_batch import PositionsByBatch
+from course_lib.exercises.bug_hunts.post_norm_in_name import PostNormInName
 from course_lib.exercises.bug_hunts.source_unused import SourceUnused
 
 HUNTS = tuple(
@@ -44,6 +46,7 @@ HUNTS = tuple(
         only_the_future,  # 03
         causal_only_in_training,  # 03
         norm_over_tokens,  # 04
+        post_norm_in_name,  # 04
         source_unused,  # 05
         labels_shifted_twice,  # 05
         first_key_only,  # 08
@@ -59,5 +62,6 @@ __all__ = [
     "NormOverTokens",
     "OnlyTheFuture",
     "PositionsByBatch",
+    "PostNormInName",
     "SourceUnused",
 ]
