@@ -65,17 +65,18 @@ def generate(model, prompt, max_new_tokens, *, cache=True, temperature=0.0, top_
     different lengths padded on either side, with padding bool (B, T), True = real token. cache=False computes
     every key and value again at each step. temperature 0 takes the most likely token; otherwise logits /
     temperature are sampled, among the top_k tokens only, or the smallest set of probability top_p; seed makes
-    that repeatable.
+    that repeatable. Raises ValueError for an empty prompt and for settings that leave no token to choose.
     Returns int64 (B, ≤ T + max_new_tokens), prompt included; a row that reached eos_id is filled with it.
     """
     if prompt.ndim != 2 or prompt.shape[1] == 0:
         raise ValueError(f"prompt must be token ids (B, T) with T ≥ 1; got shape {tuple(prompt.shape)}")
-    next_logits = stepper(model, cache, source, source_padding)
+    check_sampling(temperature, top_k, top_p)
     generator = None if seed is None else torch.Generator(prompt.device).manual_seed(seed)
     ids, done = prompt, torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
     was_training = model.training
     model.eval()
     try:
+        next_logits = stepper(model, cache, source, source_padding)
         for _ in range(max_new_tokens):
             token = choose(next_logits(ids, padding), temperature, top_k, top_p, generator)  # (B,)
             if eos_id is not None:
@@ -89,6 +90,16 @@ def generate(model, prompt, max_new_tokens, *, cache=True, temperature=0.0, top_
     finally:
         model.train(was_training)
     return ids
+
+
+def check_sampling(temperature, top_k, top_p):
+    """Raise ValueError for settings that leave no token to choose."""
+    if temperature < 0:
+        raise ValueError(f"temperature must be 0 (the most likely token) or more; got {temperature}")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k must be at least 1; got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be above 0 and at most 1; got {top_p}")
 
 
 def stepper(model, use_cache, source=None, source_padding=None):

@@ -146,6 +146,26 @@ def test_generate_leaves_the_mode_the_prompt_and_the_gradients_alone():
         generate(model, prompt[:, :0], 3)
 
 
+def test_dropout_is_off_in_the_encoder_too():
+    model, source = make(EncoderDecoder, dropout=0.5).train(), tokens(4, 5)
+    start = torch.zeros(4, 1, dtype=torch.int64)
+    first = generate(model, start, 8, source=source)
+    assert torch.equal(first, generate(model.eval(), start, 8, source=source))
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"temperature": -1.0}, "temperature must be 0"),
+        ({"top_k": 0}, r"top_k.*got 0"),
+        ({"top_p": 0.0}, "top_p must be above 0"),
+    ],
+)
+def test_settings_that_leave_no_token_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        generate(make(Decoder), tokens(1, 3), 2, **{"temperature": 1.0, **wrong})
+
+
 def test_learned_positions_say_where_they_end():
     with pytest.raises(ValueError, match="max_len = 80; got position 80"):
         generate(make(Decoder, positions="learned"), tokens(1, 78), 5)
