@@ -136,7 +136,8 @@ def plot_spread(groups, xlabel, chance=None, xlim=(0, 1.02), chance_label="chanc
     for row, values in enumerate(groups.values()):
         mean = float(np.mean(list(values)))
         ax.plot([mean, mean], [row - 0.3, row + 0.3], color=COLORS[1], linewidth=3)
-        beside = (12, "left") if mean < 0.85 * xlim[1] else (-12, "right")
+        to_line = np.inf if chance is None or chance < max(values) else chance - max(values)
+        beside = (12, "left") if mean < 0.85 * xlim[1] and to_line > 0.2 * xlim[1] else (-12, "right")
         ax.annotate(f"{mean:.2f}", (max([*values, mean]) if beside[0] > 0 else min([*values, mean]), row),
                     (beside[0], 0), textcoords="offset points", ha=beside[1], va="center")  # fmt: skip
     if chance is not None:
