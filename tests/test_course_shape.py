@@ -28,6 +28,13 @@ def test_tree(gate):
     assert not problems, "\n".join(problems)
 
 
+def test_style():
+    """ruff finds nothing; it is not asked about the length of lines here, which is a matter of taste in tables."""
+    command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--ignore", "E501", "."]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_smells_are_told():
     """What is longer than planned is no error, and is named among the warnings of the run."""
     found = [f"{path.stem}: {smell}" for path in NOTEBOOKS for smell in notebook_gates.smells(read(path))]

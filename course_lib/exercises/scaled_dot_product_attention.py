@@ -256,7 +256,7 @@ def _weights(seen):
 
 def output_is_not_the_average(seen):
     """Right weights, wrong output."""
-    for probe, got, want in seen.pairs:
+    for _, got, want in seen.pairs:
         pair = isinstance(got, tuple | list) and len(got) == 2 and isinstance(got[1], torch.Tensor)
         if not pair or got[1].shape != want[1].shape or not torch.allclose(got[1], want[1], atol=2e-4):
             return None

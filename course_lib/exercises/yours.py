@@ -48,7 +48,7 @@ class Report:
         return "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in self.lines()) + "</ul>"
 
 
-class yours:  # noqa: N801 - it is used like a function
+class yours:
     """Context manager: inside it every model of the course runs through the functions that are handed over.
 
     Each must have passed its check (it is checked again here), or anyway=True says that it may be wrong: then the

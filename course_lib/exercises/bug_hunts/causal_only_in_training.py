@@ -6,7 +6,12 @@ from torch import nn
 
 from course_lib.attention import merge_heads, split_heads
 from course_lib.exercises.bug_hunts.hunt import Hunt
-from course_lib.exercises.bug_hunts.only_the_future import OnlyThePast, OverPyTorchs, keeps_the_shape, still_sees_the_past
+from course_lib.exercises.bug_hunts.only_the_future import (
+    OnlyThePast,
+    OverPyTorchs,
+    keeps_the_shape,
+    still_sees_the_past,
+)
 from course_lib.exercises.module_checks import no_future_leak
 
 
