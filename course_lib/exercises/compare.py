@@ -24,8 +24,8 @@ def distance(got, want):
         return max((distance(g, w) for g, w in zip(got, want, strict=True)), default=0.0)
     if isinstance(want, torch.Tensor):
         return _tensor_distance(got, want)
-    if isinstance(want, bool) or want is None or isinstance(want, str):
-        return 0.0 if got is want or got == want else math.inf
+    if isinstance(want, bool | str) or want is None:
+        return 0.0 if type(got) is type(want) and got == want else math.inf
     number = as_number(got)
     if number is None:
         return math.inf
@@ -37,7 +37,7 @@ def as_number(value):
     """A Python or one-element number as int or float; None for anything else."""
     if isinstance(value, torch.Tensor) and value.ndim == 0:
         value = value.item()
-    if isinstance(value, bool) or not hasattr(value, "__float__") or isinstance(value, torch.Tensor):
+    if isinstance(value, bool | complex | torch.Tensor) or not hasattr(value, "__float__") or getattr(value, "ndim", 0):
         return None
     return int(value) if float(value).is_integer() else float(value)
 
@@ -47,6 +47,8 @@ def _tensor_distance(got, want):
         return math.inf
     if _kind(got) != _kind(want) or got.layout != torch.strided:
         return math.inf
+    if got.is_complex():
+        return 0.0 if torch.equal(got, want) else math.inf
     size = want.detach().double().abs().clamp(min=1.0) if want.is_floating_point() else 1.0
     got, want = got.detach().double(), want.detach().double()
     same = (got == want) | (got.isnan() & want.isnan())
@@ -66,6 +68,13 @@ def is_finite(value):
     if isinstance(value, tuple | list):
         return all(is_finite(v) for v in value)
     return not isinstance(value, torch.Tensor) or bool(torch.isfinite(value).all())
+
+
+def can_be_compared(value):
+    """True for tensors, numbers, words, and lists and tuples of them; other things may differ from call to call."""
+    if isinstance(value, list | tuple):
+        return all(can_be_compared(v) for v in value)
+    return isinstance(value, torch.Tensor | int | float | str)
 
 
 def same_input(before, after):

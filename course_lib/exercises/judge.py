@@ -7,7 +7,7 @@ import torch
 
 from course_lib import progress
 from course_lib.exercises import crashes, measure, slips
-from course_lib.exercises.compare import agrees, distance, same_input
+from course_lib.exercises.compare import agrees, can_be_compared, distance, same_input
 from course_lib.exercises.evidence import fresh, gather
 from course_lib.exercises.registry import find
 from course_lib.exercises.result import CheckResult
@@ -62,7 +62,7 @@ def judge(exercise, candidate, make_runner):
     if seen.troubles:
         verdict = replace(verdict, look=f"{verdict.look}\n(The checker itself stumbled, please report it: {seen.troubles[0]})".strip())
     wanted = verdict.status in ("failed", "error") and verdict.show
-    return verdict, table_for(seen) if wanted else None
+    return verdict, _take(table_for, seen) if wanted else None
 
 
 def _take(step, seen):
@@ -106,7 +106,7 @@ def changed_its_input(seen):
 
 def left_to_chance(seen):
     for probe, one, two in zip(seen.probes, seen.outcomes, seen.again, strict=True):
-        if one.raised or two.raised or agrees(two.output, one.output, 1e-6):
+        if one.raised or two.raised or not can_be_compared(one.output) or agrees(two.output, one.output, 1e-6):
             continue
         return _chance_or_memory(seen, probe)
     return None

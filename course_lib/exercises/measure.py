@@ -44,7 +44,8 @@ def wrong_kind(seen):
                 return Finding("returns-wrong-number", f"The function returns {len(got)} values; it must return {len(want)}: {names}.")
             if all(agrees(g, w) for g, w in zip(reversed(got), want, strict=True)):
                 return Finding("returns-in-other-order", f"The two values are right, but in the other order: return {names}.")
-            got, want = next((g, w) for g, w in zip(got, want, strict=True) if not agrees(g, w))
+            odd = [g for g, w in zip(got, want, strict=True) if isinstance(w, torch.Tensor) and not isinstance(g, torch.Tensor)]
+            got, want = (odd or got)[0], want[0]
         elif isinstance(got, tuple | list) and isinstance(want, torch.Tensor):
             return _sequence_for_tensor(got, want)
         if isinstance(want, torch.Tensor) and not isinstance(got, torch.Tensor):
@@ -63,11 +64,11 @@ def _sequence_for_tensor(got, want):
 def wrong_dtype(seen):
     """bool where numbers are wanted, or the other way round; complex numbers."""
     for _, name, got, want in parts_of(seen):
-        if not isinstance(want, torch.Tensor):
+        if not isinstance(want, torch.Tensor) or not isinstance(got, torch.Tensor):
             continue
         if (want.dtype == torch.bool) != (got.dtype == torch.bool) or got.is_complex():
-            same = got.shape == want.shape and agrees(got.double(), want.double())
-            where = "; the pattern itself is right" if same and not got.is_complex() else ""
+            same = not got.is_complex() and got.shape == want.shape and agrees(got.double(), want.double())
+            where = "; the pattern itself is right" if same else ""
             return Finding("wrong-dtype", f"The {name} has dtype {got.dtype}; it must be {want.dtype}{where}.")
     return None
 
@@ -75,7 +76,7 @@ def wrong_dtype(seen):
 def wrong_shape(seen):
     """Another shape than asked for; says so if only axes are exchanged, added or missing."""
     for _, name, got, want in parts_of(seen):
-        if isinstance(want, torch.Tensor) and got.shape != want.shape:
+        if isinstance(want, torch.Tensor) and isinstance(got, torch.Tensor) and got.shape != want.shape:
             slug, why = _shape_story(got, want)
             return Finding(slug, f"The {name} has shape {tuple(got.shape)}; it must be {tuple(want.shape)}.{why}")
     return None
@@ -166,7 +167,8 @@ def _with_other_rows(tensor):
 
 def simply_related(seen):
     """Equal to the right answer times or plus a constant, plus an argument, or transposed: on every wrong probe."""
-    parts = [p for p in parts_of(seen) if isinstance(p[3], torch.Tensor) and p[2].shape == p[3].shape and p[3].numel() > 1]
+    tensors = [p for p in parts_of(seen) if isinstance(p[2], torch.Tensor) and isinstance(p[3], torch.Tensor)]
+    parts = [p for p in tensors if p[2].shape == p[3].shape and p[3].numel() > 1 and p[2].dtype != torch.bool]
     if not parts or len(parts) < len(seen.pairs):
         return None
     for relation in (_same_factor, _plus_constant, _plus_argument, _transposed):

@@ -21,10 +21,10 @@ class Table:
     right: tuple
 
     def __str__(self):
-        width = max(len(cell) for row in self.yours + self.right for cell in row)
+        width = max((len(cell) for row in self.yours + self.right for cell in row), default=0)
         left = ["  ".join(cell.rjust(width) for cell in row) for row in self.yours]
         right = ["  ".join(cell.rjust(width) for cell in row) for row in self.right]
-        left_width = max(len("yours"), *map(len, left))
+        left_width = max(map(len, ["yours", *left]))
         left, right = left + [""] * (len(right) - len(left)), right + [""] * (len(left) - len(right))
         lines = [f"  {a.ljust(left_width)}  |  {b}" for a, b in zip(["yours", *left], ["right", *right], strict=True)]
         return "\n".join([self.caption, *lines])

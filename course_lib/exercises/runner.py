@@ -57,8 +57,8 @@ class Outcome:
 class InProcess:
     """Runner of the notebook: in this process, with a watchdog."""
 
-    def __init__(self, candidate, limit=LIMIT):
-        self.candidate, self.limit = candidate, limit
+    def __init__(self, candidate, limit=None):
+        self.candidate, self.limit = candidate, LIMIT if limit is None else limit
 
     def call(self, args, grad=False):
         """Call the candidate on copies of args. Never raises; the Outcome tells."""
@@ -82,41 +82,54 @@ def limited(function, limit):
 
 
 def _by_signal(function, limit):
-    def shoot(signum, frame):
-        raise TimeUp(f"stopped after {limit:g} s")
+    over = threading.Event()
 
+    def shoot(signum, frame):
+        if not over.is_set():
+            raise TimeUp(f"stopped after {limit:g} s")
+
+    def stop():
+        if not over.is_set():
+            over.set()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler_before)
+            if timer_before[0]:  # somebody else's alarm, pytest's for instance: let it go on
+                left = max(timer_before[0] - (time.monotonic() - started), 0.001)
+                signal.setitimer(signal.ITIMER_REAL, left, timer_before[1])
+
+    started = time.monotonic()
     handler_before = signal.signal(signal.SIGALRM, shoot)
     timer_before = signal.setitimer(signal.ITIMER_REAL, limit, AGAIN)
-    started = time.monotonic()
-    try:
-        return function()
-    finally:
-        _until_done(lambda: signal.setitimer(signal.ITIMER_REAL, 0))
-        signal.signal(signal.SIGALRM, handler_before)
-        if timer_before[0]:  # somebody else's alarm, pytest's for instance: let it go on
-            left = max(timer_before[0] - (time.monotonic() - started), 0.001)
-            signal.setitimer(signal.ITIMER_REAL, left, timer_before[1])
+    return _stopping(function, stop)
 
 
 def _by_thread(function, limit):
-    target, done, lock = threading.get_ident(), threading.Event(), threading.Lock()
+    target, over, lock = threading.get_ident(), threading.Event(), threading.Lock()
 
-    def shoot():
+    def watch():
         wait = limit
-        while not done.wait(wait):
+        while not over.wait(wait):
             with lock:
-                if not done.is_set():
+                if not over.is_set():
                     _raise_in(target, TimeUp)
             wait = AGAIN
 
     def stop():
-        with lock:
-            done.set()  # from here on there is no further shot,
-        _raise_in(target, None)  # and one that has not arrived yet is taken back
+        over.set()
+        with lock:  # from here on there is no further shot,
+            _raise_in(target, None)  # and one that has not arrived yet is taken back
 
-    threading.Thread(target=shoot, daemon=True).start()
+    threading.Thread(target=watch, daemon=True).start()
+    return _stopping(function, stop)
+
+
+def _stopping(function, stop):
+    """function(), then stop() to its end, wherever a late shot arrives; the next one is AGAIN seconds away."""
     try:
-        return function()
+        try:
+            return function()
+        finally:
+            _until_done(stop)
     finally:
         _until_done(stop)
 
