@@ -368,6 +368,7 @@ def test_a_fresh_clone_starts_although_it_was_interrupted(tmp_path):
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(course)], check=True)
     python = getattr(sys, "_base_executable", sys.executable)
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    environment["XDG_DATA_HOME"] = str(tmp_path / "records")
 
     def begin(*arguments):
         return subprocess.Popen([python, "-m", "course_lib", *arguments], cwd=course, env=environment, text=True,
