@@ -47,7 +47,7 @@ CASES = {  # what is measured: (cell, slider, who computes)
     "interact and matplotlib": (PEER, None, "peer"),
 }
 STOPWATCH = """() => { window.stopwatch = root => new Promise(done => {
-  const picture = () => [...root.querySelectorAll("canvas")].slice(0, 1).map(c => c.toDataURL()).join() + (root.querySelector("img")?.src || "");
+  const picture = () => (root.querySelector("canvas")?.toDataURL() || "") + (root.querySelector("img")?.src || "");
   const before = picture(), late = setTimeout(() => done(null), 8000);
   window.addEventListener("keydown", event => {
     const look = () => {

@@ -61,7 +61,12 @@ class Lab:
         self._write_settings()
         self.log = open(self.home / "server.log", "wb")
         self.process = subprocess.Popen(
-            self._command(), env=self._environment(), stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True
+            self._command(),
+            env=self._environment(),
+            stdout=self.log,
+            stderr=self.log,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
         self._wait()
         return self
@@ -101,7 +106,12 @@ class Lab:
             "PYTHONPATH": Path(__file__).parents[1],
         }
         path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
-        return {**os.environ, **{name: str(place) for name, place in places.items()}, "PATH": path, "OMP_NUM_THREADS": "1"}
+        return {
+            **os.environ,
+            **{name: str(place) for name, place in places.items()},
+            "PATH": path,
+            "OMP_NUM_THREADS": "1",
+        }
 
     def _command(self):
         return [
@@ -127,7 +137,9 @@ class Lab:
         request = urllib.request.Request(self.base + "/api/status", headers={"Authorization": f"token {self.token}"})
         while time.monotonic() < end:
             if self.process.poll() is not None:
-                raise RuntimeError("the server died:\n" + (self.home / "server.log").read_text(encoding="utf-8")[-3000:])
+                raise RuntimeError(
+                    "the server died:\n" + (self.home / "server.log").read_text(encoding="utf-8")[-3000:]
+                )
             with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=2):
                 return
             time.sleep(0.1)
@@ -211,6 +223,7 @@ def axe(page, output):
     output.scroll_into_view_if_needed()
     return output.evaluate(
         """async (node, tags) => { const found = await axe.run(node, {runOnly: {type: "tag", values: tags}});
-          return found.violations.flatMap(v => v.nodes.map(n => `${v.id}: ${n.html.slice(0, 200)} ${n.failureSummary}`)); }""",
+          return found.violations.flatMap(v => v.nodes.map(
+            n => `${v.id}: ${n.html.slice(0, 200)} ${n.failureSummary}`)); }""",
         WCAG,
     )

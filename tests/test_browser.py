@@ -8,9 +8,8 @@ import shutil
 import time
 from pathlib import Path
 
-import pytest
-
 import labkit
+import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: python3 -m course_lib test installs it")
 expect = sync_api.expect
@@ -27,6 +26,7 @@ from course_lib.widgets import *
 
 torch.manual_seed(0)
 data = french(500, 20)
+words = data.target_vocabulary.words
 size = max(len(data.source_vocabulary), len(data.target_vocabulary))
 sizes = TransformerConfig(vocab_size=size, d_model=32, n_heads=4, n_layers=2, d_ff=64, max_len=32)
 encoder, decoder, both = Encoder(sizes).eval(), Decoder(sizes).eval(), EncoderDecoder(sizes).eval()
@@ -50,7 +50,7 @@ KINDS = {
     "positions": "positions = explore_positions(); positions",
     "mask": "mask = explore_mask(decoder, tokens, names); mask",
     "block": "block = explore_block(both, tokens[:, :5], names[:5], source_tokens=tokens, source_names=names); block",
-    "generation": "generation = explore_generation(decoder, [3, 4], data.target_vocabulary.words * 2, eos_id=2); generation",
+    "generation": "generation = explore_generation(decoder, [3, 4], words * 2, eos_id=2); generation",
     "parameters": "parameters = explore_parameters(); parameters",
     "alignment": "alignment = explore_alignment(both, data, 4); alignment",
     "attention": "attention = explore_attention(encoder, encode, ' '.join(names)); attention",
@@ -103,7 +103,9 @@ def kernel_says(page, expression, wanted):
 
 
 def pictures(found):
-    return found.evaluate("node => [...node.querySelectorAll('canvas')].map(c => c.toDataURL()).join() + node.innerText")
+    return found.evaluate(
+        "node => [...node.querySelectorAll('canvas')].map(c => c.toDataURL()).join() + node.innerText"
+    )
 
 
 def cells(page):
@@ -248,8 +250,9 @@ def test_an_error_is_shown_in_the_view(page):
 def test_nothing_sticks_out_on_a_narrow_page(page, kind):
     page.set_viewport_size({"width": 800, "height": 1000})
     too_wide = output(page, kind).evaluate(
-        "node => [...node.querySelectorAll('*')].filter(n => n.getBoundingClientRect().right > node.getBoundingClientRect().right + 1)"
-        ".map(n => n.outerHTML.slice(0, 80))"
+        """node => [...node.querySelectorAll("*")]
+             .filter(n => n.getBoundingClientRect().right > node.getBoundingClientRect().right + 1)
+             .map(n => n.outerHTML.slice(0, 80))"""
     )
     page.set_viewport_size({"width": 1280, "height": 1000})
     assert too_wide == []

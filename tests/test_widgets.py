@@ -1,4 +1,4 @@
-"""Every explorer on small models, without a front end: each control at both ends and the middle, wrong values, words."""
+"""Every explorer on small models, without a front end: each control at both ends and the middle, wrong values."""
 
 import threading
 from types import SimpleNamespace
@@ -51,7 +51,8 @@ def sweep(view):
             setattr(view, name, value)
             assert view.error == "", (name, value)
             assert getattr(view, name) == value
-            assert view.words()
+            data, _ = view._repr_mimebundle_()  # what stands there without a front end
+            assert view.words() in data["text/plain"]
         setattr(view, name, start)
 
 
@@ -139,6 +140,15 @@ def test_without_a_front_end_the_view_says_itself_in_words(runs):
     data, _ = explore_heads(runs)._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
     assert "of the answers right" in data["text/plain"] and "of the answers right" in data["text/html"]
+    assert data["text/html"].count("<rect") == 5 and 'role="img" aria-label="d_model = 8 split' in data["text/html"]
+
+
+@pytest.mark.parametrize("value", [2.0, True, "3", 512, -1, float("nan"), None])
+def test_a_number_off_the_scale_is_answered(value):
+    view = explore_positions()
+    view.position = value
+    assert view.position == 0
+    assert view.error == f"position must be a number from 0 to 511 in steps of 1; got {value!r}."
 
 
 # ---- positions
@@ -482,7 +492,11 @@ def test_explore_attention_shows_every_head_of_a_sentence(kind):
 
 @pytest.mark.parametrize(
     "sentence, message",
-    [("what ?", "ValueError: not among the words"), ("w " * 49, "must have 1 to 48 tokens; this one has 49"), ("", "has 0")],
+    [
+        ("what ?", "ValueError: not among the words"),
+        ("w " * 49, "must have 1 to 48 tokens; this one has 49"),
+        ("", "has 0"),
+    ],
 )
 def test_a_sentence_that_cannot_be_shown_is_answered(encoder, sentence, message):
     view = explore_attention(encoder, encode, "the cat sat")

@@ -11,7 +11,7 @@ READINGS = ["the step that predicts the word", "the step that reads the word"]
 class AlignmentView(View):
     """The maps of a few sentences, from every layer and head, are sent once; choosing among them asks no Python."""
 
-    _esm = source("family.js", "heat_map.js", "alignment.js")
+    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "alignment.js")
     in_browser = ("sentence", "layer", "head", "read_at")
     sentence = Control()
     layer = Control()
@@ -35,17 +35,29 @@ class AlignmentView(View):
         for maps, pair in zip(self.maps, self.pairs, strict=True):
             truth = np.array(pair.alignment)
             known = truth >= 0
-            found = np.stack([rows_read(maps, late, len(truth)) for late in (0, 1)]).argmax(-1)  # (readings, L, 1 + h, T)
+            found = np.stack([rows_read(maps, late, len(truth)) for late in (0, 1)]).argmax(
+                -1
+            )  # (readings, L, 1 + h, T)
             right = right + (found == truth)[..., known].sum(-1)
             n += known.sum()
         return right / n
 
     def compute(self):
         sentences = [
-            {"source": list(pair.source), "target": list(pair.target), "truth": list(pair.alignment), "maps": floats(maps)}
+            {
+                "source": list(pair.source),
+                "target": list(pair.target),
+                "truth": list(pair.alignment),
+                "maps": floats(maps),
+            }
             for maps, pair in zip(self.maps, self.pairs, strict=True)
         ]
         return {"sentences": sentences, "scores": self.scores().tolist()}
+
+    def picture(self):
+        maps, pair = self.maps[self.sentence - 1], self.pairs[self.sentence - 1]
+        late = READINGS.index(self.read_at)
+        return rows_read(maps[self.layer - 1, self.head], late, len(pair.target)), 0, 1
 
     def words(self):
         score = self.result["scores"][READINGS.index(self.read_at)][self.layer - 1][self.head]
@@ -65,7 +77,9 @@ def rows_read(maps, late, n_words):
 def cross_maps(model, translation, pair):
     """Cross-attention of one pair under teacher forcing: (L, 1 + h, T + 1, S), the mean over the heads first."""
     source, decoder_input, padding, _ = translation.tensors([pair])
-    decoder_input = torch.cat([decoder_input, decoder_input.new_tensor([[translation.target_vocabulary.eos_id]])], dim=1)
+    decoder_input = torch.cat(
+        [decoder_input, decoder_input.new_tensor([[translation.target_vocabulary.eos_id]])], dim=1
+    )
     _, weights = model(source, decoder_input[:, : len(pair.target) + 1], padding, need_weights=True)
     cross = torch.stack([layer[0] for layer in weights["cross"]])  # (L, h, T + 1, S)
     return torch.cat([cross.mean(dim=1, keepdim=True), cross], dim=1).numpy()
@@ -75,8 +89,8 @@ def explore_alignment(model, translation, n_sentences=8):
     """Compare cross-attention with the known alignment, at the step that predicts a word and at the step that reads it.
 
     model: a trained EncoderDecoder; translation: a Translation of course_lib.tasks whose pairs carry an alignment.
-    The first n_sentences held-out pairs are shown. Returns a widget with the traits sentence, layer, head (0: the mean of all)
-    and read_at.
+    The first n_sentences held-out pairs are shown. Returns a widget with the traits sentence, layer, head
+    (0: the mean of all) and read_at.
     """
     pairs = [pair for pair in translation.held_out if pair.alignment][:n_sentences]
     if not pairs:

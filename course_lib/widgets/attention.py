@@ -10,7 +10,7 @@ LONGEST = 48  # tokens; longer maps cannot be read
 class AttentionView(View):
     """The model runs once for a sentence; choosing layers, heads and tokens happens in the browser."""
 
-    _esm = source("family.js", "heat_map.js", "attention.js")
+    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "attention.js")
     _css = source("family.css", "attention.css")
     in_browser = ("layer", "head", "query", "stretch")
     sentence = Control()
@@ -41,6 +41,9 @@ class AttentionView(View):
         self.weights = torch.stack([layer[0] for layer in weights]).float()  # (L, h, T, T)
         return {"names": self.names, "weights": floats(self.weights)}
 
+    def picture(self):
+        return self.weights[self.layer - 1, self.head - 1], 0, 1
+
     def words(self):
         query = min(self.query, len(self.names) - 1)
         row = self.weights[self.layer - 1, self.head - 1, query]
@@ -54,7 +57,8 @@ class AttentionView(View):
 def explore_attention(model, encode, sentence):
     """Look at every head of a trained model, on any sentence you type.
 
-    model: an Encoder or Decoder; encode(text) -> (ids, names): the token ids, as a list or int64 (1, T), and the text of each.
+    model: an Encoder or Decoder; encode(text) -> (ids, names): the token ids, as a list or int64 (1, T),
+    and the text of each.
     Returns a widget with the traits sentence, layer, head (both from 1), query (a token, from 0) and stretch
     (colours up to the largest weight instead of 1).
     """

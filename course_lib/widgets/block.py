@@ -11,7 +11,7 @@ from course_lib.widgets.view import Control, View, floats, source
 class BlockView(View):
     """Every step's values are computed once, by the block itself; stepping happens in the browser."""
 
-    _esm = source("family.js", "heat_map.js", "block.js")
+    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "block.js")
     _css = source("family.css", "block.css")
     in_browser = ("step", "token")
     step = Control()
@@ -24,10 +24,23 @@ class BlockView(View):
 
     def compute(self):
         sent = [
-            {"title": title, "text": text, "shape": shape_in_words(values), "sizes": list(values.shape), "values": floats(values)}
+            {
+                "title": title,
+                "text": text,
+                "shape": shape_in_words(values),
+                "sizes": list(values.shape),
+                "values": floats(values),
+            }
             for title, text, values in self.steps
         ]
         return {"steps": sent, "names": self.names, "source_names": self.source_names}
+
+    def picture(self):
+        values = self.steps[self.step - 1][2]
+        if values.ndim == 3:
+            return values[:, self.token], 0, 1
+        most = float(values.abs().max()) or 1.0
+        return values, -most, most
 
     def words(self):
         title, text, values = self.steps[self.step - 1]
@@ -111,8 +124,9 @@ def block_steps(block, x, memory=None, **options):
 def explore_block(model, tokens, names, layer=0, source_tokens=None, source_names=None):
     """Step through one block of a trained model: every shape, and the real values of the token you choose.
 
-    model: an Encoder or a Decoder, or an EncoderDecoder, whose decoder block is shown: then tokens is the decoder's input,
-    and source_tokens (1, S) with source_names the encoder's. tokens: int64 (1, T); names: T texts; layer: from 0.
+    model: an Encoder or a Decoder, or an EncoderDecoder, whose decoder block is shown: then tokens is the decoder's
+    input, and source_tokens (1, S) with source_names the encoder's. tokens: int64 (1, T); names: T texts;
+    layer: from 0.
     Returns a widget with the traits step (from 1) and token (from 0).
     """
     stack = getattr(model, "decoder", model)

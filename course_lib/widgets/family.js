@@ -1,4 +1,4 @@
-// What every explorer shares: the frame, the labelled controls, the words. view.py joins this file with others.
+// What every explorer shares: the frame, tables, words. view.py joins this file with others.
 
 // JupyterLab takes single keys for its own commands ("x" cuts the cell). Inside a view they belong to the view.
 function keepKeys(event) {
@@ -10,7 +10,8 @@ function keepKeys(event) {
 function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
-    if (key in made) made[key] = value; else made.setAttribute(key, value);
+    if (key in made) made[key] = value;
+    else made.setAttribute(key, value);
   }
   made.append(...children);
   return made;
@@ -21,155 +22,109 @@ function floats(view) {
   return new Float32Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }
 
-const show = (number, digits = 2) => (+number.toFixed(digits) || 0).toFixed(digits);      // never “-0.00”
-const list = items => items.length < 2 ? items.join("") : items.slice(0, -1).join(", ") + " and " + items.at(-1);
+const show = (number, digits = 2) => (+number.toFixed(digits) || 0).toFixed(digits); // never “-0.00”
+const list = items =>
+  items.length < 2 ? items.join("") : items.slice(0, -1).join(", ") + " and " + items.at(-1);
 const freshId = () => "tx" + Math.random().toString(36).slice(2, 10);
 
 // After each move, ask Python for a sign of life; a restarted kernel knows nothing of this view and stays silent.
 function watchKernel(model, notice, patience = 4000) {
   let waiting = null;
-  notice.textContent = "Python does not answer. It may be busy; if the kernel was restarted, run this cell again.";
-  model.on("msg:custom", () => { clearTimeout(waiting); waiting = null; notice.hidden = true; });
-  const missed = () => { clearTimeout(waiting); waiting = null; notice.hidden = false; };
+  notice.textContent =
+    "Python does not answer. It may be busy; if the kernel was restarted, run this cell again.";
+  model.on("msg:custom", () => {
+    clearTimeout(waiting);
+    waiting = null;
+    notice.hidden = true;
+  });
+  const missed = () => {
+    clearTimeout(waiting);
+    waiting = null;
+    notice.hidden = false;
+  };
   return () => {
     waiting ??= setTimeout(missed, patience);
-    try { model.send("still there?"); } catch { missed(); }       // JupyterLab may know already that nobody is there
+    try {
+      model.send("still there?");
+    } catch {
+      missed();
+    } // JupyterLab may know already that nobody is there
   };
 }
 
 // The frame: a row of controls, a body, an error line, a notice where Python is gone, and a line for screen readers.
 function stage(model, el) {
-  const controls = element("div", {className: "tx-controls"}), body = element("div");
+  const controls = element("div", {className: "tx-controls"}),
+    body = element("div");
   const error = element("p", {className: "tx-error", role: "alert", hidden: true});
   const gone = element("p", {className: "tx-gone", role: "alert", hidden: true});
   const spoken = element("p", {className: "tx-spoken", role: "status"});
   el.classList.add("tx");
   el.replaceChildren(controls, error, gone, body, spoken);
   el.addEventListener("keydown", keepKeys);
-  const showError = () => { error.textContent = model.get("error"); error.hidden = !error.textContent; };
+  const showError = () => {
+    error.textContent = model.get("error");
+    error.hidden = !error.textContent;
+  };
   model.on("change:error", showError);
   showError();
   const ask = watchKernel(model, gone);
   return {
-    model, el, controls, body,
+    model,
+    el,
+    controls,
+    body,
     limits: model.get("limits"),
     get: name => model.get(name),
-    set(name, value) { model.set(name, value); model.save_changes(); ask(); },
-    say(text) { spoken.textContent = text; },                 // on key and click only, never while the mouse moves
-    whenChanged(draw) { model.on("change", draw); draw(); },
+    set(name, value) {
+      model.set(name, value);
+      model.save_changes();
+      ask();
+    },
+    say(text) {
+      spoken.textContent = text;
+    }, // on key and click only, never while the mouse moves
+    whenChanged(draw) {
+      model.on("change", draw);
+      draw();
+    },
   };
-}
-
-// The values a control may take: a list, or from min to max in steps.
-function valuesOf(limit) {
-  if (Array.isArray(limit)) return limit;
-  const count = Math.round((limit.max - limit.min) / limit.step);
-  return Array.from({length: count + 1}, (_, i) => +(limit.min + i * limit.step).toFixed(6));
-}
-
-function labelled(label, ...parts) {
-  return element("div", {className: "tx-control"}, label, ...parts);
-}
-
-// A slider over the values of one trait. ticks: write every value below it; upTo: a smaller end that depends on another
-// control; text: how a value is written.
-function range(stage, name, text, {ticks = false, wide = false, text: inWords = String, upTo = null} = {}) {
-  const values = valuesOf(stage.limits[name]), id = freshId();
-  const input = element("input", {type: "range", id, min: 0, max: values.length - 1, step: 1});
-  const shown = element("output", {htmlFor: id}), label = element("label", {htmlFor: id}, text);
-  const row = element("div", {}, label, shown);
-  const control = labelled(row, input);
-  if (wide) control.classList.add("wide");
-  if (ticks) control.append(element("div", {className: "tx-ticks", ariaHidden: "true"}, ...values.map(v => element("span", {}, String(v)))));
-  input.addEventListener("input", () => stage.set(name, values[+input.value]));
-  const update = () => {
-    if (upTo) input.max = values.findLastIndex(v => v <= upTo());
-    const value = upTo ? Math.min(stage.get(name), upTo()) : stage.get(name);
-    input.value = values.findIndex(v => Math.abs(v - value) < 1e-9);
-    input.setAttribute("aria-valuetext", inWords(value));
-    shown.textContent = inWords(value);
-  };
-  stage.model.on(upTo ? "change" : "change:" + name, update);
-  update();
-  stage.controls.append(control);
-  return control;
-}
-
-// A drop-down list over the values of one trait; names: what to write for each value.
-function choice(stage, name, text, names = stage.limits[name].map(String)) {
-  const id = freshId(), values = stage.limits[name];
-  const select = element("select", {id}, ...names.map((shown, i) => element("option", {value: i}, shown)));
-  select.addEventListener("change", () => stage.set(name, values[+select.value]));
-  const update = () => { select.value = values.indexOf(stage.get(name)); };
-  stage.model.on("change:" + name, update);
-  update();
-  stage.controls.append(labelled(element("label", {htmlFor: id}, text), select));
-  return select;
-}
-
-// Two buttons, one step back and one forward.
-function stepper(stage, name, text) {
-  const values = valuesOf(stage.limits[name]), shown = element("output", {ariaLive: "off"});
-  const step = by => {
-    const i = values.indexOf(stage.get(name)) + by;
-    if (i >= 0 && i < values.length) { stage.set(name, values[i]); stage.say(`${text}: ${values[i]}`); }
-  };
-  const button = (sign, by, what) => {
-    const made = element("button", {type: "button", ariaLabel: `${text}: ${what}`}, sign);
-    made.addEventListener("click", () => step(by));
-    return made;
-  };
-  const update = () => { shown.textContent = stage.get(name); };
-  stage.model.on("change:" + name, update);
-  update();
-  const group = element("div", {className: "tx-stepper", role: "group", ariaLabel: text}, button("−", -1, "one less"), shown, button("+", 1, "one more"));
-  stage.controls.append(labelled(element("span", {className: "tx-label"}, text), group));
-}
-
-// A check box over a true-or-false trait.
-function toggle(stage, name, text) {
-  const box = element("input", {type: "checkbox"});
-  box.addEventListener("change", () => stage.set(name, box.checked));
-  const update = () => { box.checked = stage.get(name); };
-  stage.model.on("change:" + name, update);
-  update();
-  stage.controls.append(element("div", {className: "tx-control"}, element("label", {className: "tx-toggle"}, box, text)));
-}
-
-// A line of text; Python hears it on Enter, on leaving the field, and by the button.
-function textBox(stage, name, text) {
-  const id = freshId(), box = element("input", {type: "text", id, maxLength: stage.limits[name].length});
-  const send = () => { if (box.value !== stage.get(name)) stage.set(name, box.value); };
-  const button = element("button", {type: "button"}, "Show");
-  button.addEventListener("click", send);
-  box.addEventListener("change", send);
-  const update = () => { box.value = stage.get(name); };
-  stage.model.on("change:" + name, update);
-  update();
-  const control = labelled(element("label", {htmlFor: id}, text), element("div", {className: "tx-text"}, box, button));
-  control.classList.add("all");
-  stage.controls.append(control);
 }
 
 // A real table: heads is one row of column names, rows are [name, value, …].
 function table(caption, heads, rows) {
   const head = element("tr", {}, ...heads.map(text => element("th", {scope: "col"}, text)));
   const body = rows.map(([name, ...cells]) =>
-    element("tr", {}, element("th", {scope: "row"}, name), ...cells.map(cell => element("td", {}, cell))));
-  return element("table", {}, element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...body));
+    element("tr", {}, element("th", {scope: "row"}, name), ...cells.map(cell => element("td", {}, cell))),
+  );
+  return element(
+    "table",
+    {},
+    element("caption", {}, caption),
+    element("thead", {}, head),
+    element("tbody", {}, ...body),
+  );
 }
 
 // "Show as table": make() is called when it is open, and again at each redraw while it stays open.
 function foldedTable(make) {
-  const place = element("div"), details = element("details", {}, element("summary", {}, "Show as table"), place);
-  const fill = () => { if (details.open) place.replaceChildren(make()); };
+  const place = element("div"),
+    details = element("details", {}, element("summary", {}, "Show as table"), place);
+  const fill = () => {
+    if (details.open) place.replaceChildren(make());
+  };
   details.addEventListener("toggle", fill);
   return {details, fill};
 }
 
 // A titled part of the body, between `from` and `to` px wide, so that panels shrink a little before they wrap.
 function panel(title, {from = 240, to = 480}, ...children) {
-  const made = element("section", {className: "tx-panel"}, element("p", {className: "tx-title"}, title), ...children);
+  const made = element(
+    "section",
+    {className: "tx-panel"},
+    element("p", {className: "tx-title"}, title),
+    ...children,
+  );
   made.style.flexBasis = `min(100%, ${from}px)`;
   made.style.maxWidth = `${to}px`;
   return made;

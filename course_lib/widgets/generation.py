@@ -12,7 +12,7 @@ AHEAD = 5  # tokens that a beam looks ahead
 class GenerationView(View):
     """The model runs once for each text; temperature, top-k and top-p work on the logits it gave."""
 
-    _esm = source("family.js", "generation.js")
+    _esm = source("family.js", "controls.js", "generation.js")
     _css = source("family.css", "generation.css")
     temperature = Control()
     top_k = Control()
@@ -97,10 +97,10 @@ class GenerationView(View):
     def words(self):
         shown = self.result
         best = shown["tokens"][0]
+        text = f"{shown['prompt']}{self.separator}{shown['text']}"
         return (
-            f"After “{shown['prompt']}{self.separator}{shown['text']}” the likeliest next token is “{best['text']}” "
-            f"({best['raw']:.0%}). At temperature {self.temperature:g}, {shown['possible']} of {shown['vocab_size']} tokens "
-            f"can be drawn."
+            f"After “{text}” the likeliest next token is “{best['text']}” ({best['raw']:.0%}). At temperature "
+            f"{self.temperature:g}, {shown['possible']} of {shown['vocab_size']} tokens can be drawn."
         )
 
 
@@ -108,8 +108,9 @@ class GenerationView(View):
 def explore_generation(model, prompt, names, source=None, eos_id=-1, separator=" "):
     """Build a text token by token, and see what temperature, top-k, top-p and a beam make of the model's choice.
 
-    model: a trained Decoder, or an EncoderDecoder with source int64 (1, S); prompt: a list of ids; names: a list of texts,
-    or a function id -> text; eos_id: the id that ends a text, -1 for none; separator: what stands between two tokens.
+    model: a trained Decoder, or an EncoderDecoder with source int64 (1, S); prompt: a list of ids; names: a list of
+    texts, or a function id -> text; eos_id: the id that ends a text, -1 for none; separator: what stands between
+    two tokens.
     Returns a widget with the traits temperature, top_k, top_p, beam (its width) and chosen (ids after the prompt).
     """
     step = generation.stepper(model.eval(), use_cache=False, source=source)

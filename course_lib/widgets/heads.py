@@ -8,7 +8,7 @@ from course_lib.widgets.view import Control, View, floats, source
 class HeadsView(View):
     """Where each head of a trained model looks, beside what that model gets right. Drawn wholly in the browser."""
 
-    _esm = source("family.js", "heat_map.js", "heads.js")
+    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "heads.js")
     _css = source("family.css", "heads.css")
     in_browser = ("n_heads", "d_model", "example")
     n_heads = Control()
@@ -20,7 +20,9 @@ class HeadsView(View):
         widths, heads = sorted({d for d, _ in models}), sorted({h for _, h in models})
         missing = [(d, h) for d in widths for h in heads if (d, h) not in models]
         if missing or not models:
-            raise ValueError(f"models needs one model for each (d_model, n_heads) of the grid; missing: {missing or 'all'}")
+            raise ValueError(
+                f"models needs one model for each (d_model, n_heads) of the grid; missing: {missing or 'all'}"
+            )
         examples = list(range(1, len(next(iter(models.values())).asked) + 1))
         limits = {"n_heads": heads, "d_model": widths, "example": examples}
         super().__init__(limits, n_heads=heads[0], d_model=widths[-1], example=1)
@@ -43,6 +45,9 @@ class HeadsView(View):
             "weights": floats(weights),
         }
 
+    def picture(self):
+        return np.asarray(self.models[self.d_model, self.n_heads].weights)[self.example - 1], 0, 1
+
     def words(self):
         run = self.models[self.d_model, self.n_heads]
         weights, asked = np.asarray(run.weights)[self.example - 1], np.asarray(run.asked)[self.example - 1]
@@ -58,8 +63,9 @@ class HeadsView(View):
 def explore_heads(models, chance=None):
     """Move head count and d_model over trained models, and see accuracy and attention change together.
 
-    models: {(d_model, n_heads): run}, a full grid. A run has accuracy (per slot, 0–1), all_right (0–1), n_parameters,
-    d_k, weights (n_examples, h, T), one row of attention per head, and asked (n_examples, k), the positions asked for.
+    models: {(d_model, n_heads): run}, a full grid. A run has accuracy (per slot, 0–1), all_right (0–1),
+    n_parameters, d_k, weights (n_examples, h, T), one row of attention per head, and asked (n_examples, k), the
+    positions asked for.
     chance: the accuracy of guessing, drawn as a mark; by default 1 / n_values of the runs' models.
     Returns a widget with the traits n_heads, d_model and example (from 1). Raises ValueError if the grid has holes.
     """

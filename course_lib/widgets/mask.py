@@ -1,5 +1,6 @@
 """explore_mask: who may look at whom, the weights before and after the mask, and what leaks from the future."""
 
+import numpy as np
 import torch
 
 from course_lib import attention
@@ -12,7 +13,7 @@ PRESETS = ["none", "causal", "sliding window", "prefix", "padding"]
 class MaskView(View):
     """Real queries and keys of one trained layer, under a mask that the learner makes."""
 
-    _esm = source("family.js", "heat_map.js", "mask.js")
+    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "mask.js")
     T = Control()
     preset = Control()
     size = Control()
@@ -62,6 +63,9 @@ class MaskView(View):
             "after": floats(after),
             "words": leak_in_words(mask, after, self.names),
         }
+
+    def picture(self):
+        return np.frombuffer(self.result["after"], dtype=np.float32).reshape(self.T, self.T), 0, 1
 
     def words(self):
         return self.result["words"]

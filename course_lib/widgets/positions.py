@@ -16,7 +16,7 @@ MAPPED = 64  # more rows than this cannot be told apart in a picture
 class PositionsView(View):
     """Python fills the tables of every width once for a base; the browser compares their rows."""
 
-    _esm = source("family.js", "heat_map.js", "curves.js", "positions.js")
+    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "curves.js", "positions.js")
     in_browser = ("d_model", "n_positions", "position")
     d_model = Control()
     n_positions = Control()
@@ -40,8 +40,12 @@ class PositionsView(View):
         self.tables = {d: np.asarray(self.table(LENGTHS[-1], d, **options), dtype=np.float64) for d in WIDTHS}
         for d, table in self.tables.items():
             if table.shape != (LENGTHS[-1], d):
-                raise ValueError(f"the table of {LENGTHS[-1]} positions × {d} dimensions came with shape {table.shape}")
+                wanted = f"the table of {LENGTHS[-1]} positions × {d} dimensions"
+                raise ValueError(f"{wanted} came with shape {table.shape}")
         return {"mapped": MAPPED, "tables": [floats(table) for table in self.tables.values()]}
+
+    def picture(self):
+        return self.tables[self.d_model][: min(self.n_positions, MAPPED)], -1, 1
 
     def words(self):
         n, p = self.n_positions, min(self.position, self.n_positions - 1)

@@ -49,6 +49,43 @@ class Control(traitlets.TraitType):
         return view._trait_values.get(self.name, self.default_value) if problem else value
 
 
+def misfit(limit, value):
+    """What a control with this limit expects, if the value is not it; "" if it fits."""
+    if isinstance(limit, list):
+        fits = any(type(value) is type(choice) and value == choice for choice in limit)
+        return "" if fits else "one of " + ", ".join(map(str, limit))
+    if "length" in limit:
+        fits = isinstance(value, str) and len(value) <= limit["length"]
+        return "" if fits else f"a text of at most {limit['length']} characters"
+    return "" if on_scale(limit, value) else "a number from {min} to {max} in steps of {step}".format(**limit)
+
+
+def on_scale(limit, value):
+    """Whether value is min, min + step, …, max."""
+    kinds = int if isinstance(limit["step"], int) else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not limit["min"] <= value <= limit["max"]:
+        return False
+    steps = (value - limit["min"]) / limit["step"]
+    return abs(steps - round(steps)) < 1e-6
+
+
+def still_map(values, lowest, highest, alt, cell=18):
+    """A heat map as an SVG text, for GitHub and other places without widgets; values (n_rows, n_cols)."""
+    values = np.asarray(values, dtype=float)
+    n_rows, n_cols = values.shape
+    width, height = min(cell * n_cols, 420), min(cell * n_rows, 420)
+    shades = np.clip(255 * (values - lowest) / (highest - lowest), 0, 255).astype(int)
+    colours = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colour_table().tolist()]
+    cells = "".join(
+        f'<rect x="{j}" y="{i}" width="1.02" height="1.02" fill="{colours[shades[i, j]]}"/>'
+        for i, j in np.ndindex(n_rows, n_cols)
+    )
+    return (
+        f'<svg role="img" aria-label="{html.escape(alt, quote=True)}" width="{width}" height="{height}" '
+        f'viewBox="0 0 {n_cols} {n_rows}" preserveAspectRatio="none">{cells}</svg>'
+    )
+
+
 class View(anywidget.AnyWidget):
     """Base of every explorer. A subclass names its controls, and gives `compute()` and `words()`.
 
@@ -82,23 +119,14 @@ class View(anywidget.AnyWidget):
         """What the view shows, in one sentence or two."""
         raise NotImplementedError
 
+    def picture(self):
+        """The view's main map for where no browser draws it: (values (n_rows, n_cols), lowest, highest), or None."""
+        return None
+
     def problem(self, name, value):
         """Why this control cannot take this value, or "" when it can."""
-        limit = self.limits.get(name)
-        if limit is None:  # a control that this view does not offer
-            return ""
-        if isinstance(limit, list):
-            fits = any(type(value) is type(choice) and value == choice for choice in limit)
-            expected = "one of " + ", ".join(map(str, limit))
-        elif "length" in limit:
-            fits, expected = isinstance(value, str) and len(value) <= limit["length"], "a text of at most {length} characters"
-        else:
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            whole = isinstance(limit["step"], int) and number and value != int(value)
-            fits, expected = number and not whole and limit["min"] <= value <= limit["max"], "a number from {min} to {max}"
-            expected += " in steps of {step}"
-        expected = expected if isinstance(limit, list) else expected.format(**limit)
-        return "" if fits else f"{name} must be {expected}; got {value!r}."
+        expected = misfit(self.limits[name], value) if name in self.limits else ""
+        return f"{name} must be {expected}; got {value!r}." if expected else ""
 
     def _computed(self):
         with self._lock, torch.no_grad():  # callbacks run in a thread of their own, and grad mode is per thread
@@ -113,6 +141,7 @@ class View(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs):
         data, metadata = super()._repr_mimebundle_(**kwargs)
         words = self.words()
+        still = "" if self.picture() is None else still_map(*self.picture(), words)
         note = "To move the controls, run this cell in JupyterLab."
-        fallback = {"text/plain": f"{words}\n({note})", "text/html": f"<p>{html.escape(words)}</p><p>({note})</p>"}
-        return {**data, **fallback}, metadata
+        page = f"{still}<p>{html.escape(words)}</p><p>({note})</p>"
+        return {**data, "text/plain": f"{words}\n({note})", "text/html": page}, metadata
