@@ -64,6 +64,17 @@ def test_a_cache_may_be_filled_in_pieces(positions, pieces, seed):
 
 
 @positions
+def test_the_weights_of_a_cached_step_are_the_last_rows(positions):
+    model, x, cache = make(Decoder, positions=positions), tokens(2, 7), KVCache()
+    logits, weights = model(x, need_weights=True)
+    model(x[:, :4], cache=cache)
+    last, rows = model(x[:, 4:], cache=cache, need_weights=True)
+    torch.testing.assert_close(last, logits[:, 4:], rtol=1e-11, atol=1e-11)
+    for layer, expected in zip(rows, weights, strict=True):
+        torch.testing.assert_close(layer, expected[:, :, 4:], rtol=1e-11, atol=1e-11)
+
+
+@positions
 def test_a_cache_knows_which_tokens_were_real(positions):
     model, x, padding = make(Decoder, positions=positions), tokens(3, 7), padding_mask([4, 1, 3], 4)
     whole = torch.cat([padding, torch.ones(3, 3, dtype=torch.bool)], dim=1)
