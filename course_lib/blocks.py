@@ -111,11 +111,6 @@ class Block(nn.Module):
         """What the sublayer reads: pre-norm norms its input, post-norm hands x over as it is."""
         return norm(x) if self.norm_first else x
 
-    def after(self, norm, x, output):
-        """The new residual stream: pre-norm makes x + sublayer(norm(x)), post-norm norm(x + sublayer(x))."""
-        x = x + self.dropout(output)
-        return x if self.norm_first else norm(x)
-
 
 def encoder_block(x, attention, feed_forward, norm_1, norm_2, norm_first=True):
     """One encoder block out of its four parts: attention, then feed-forward, each added to the residual stream.
@@ -164,6 +159,24 @@ class EncoderBlock(Block):
         return (x, weights) if need_weights else x
 
 
+def decoder_block(x, memory, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3, norm_first=True):
+    """One decoder block out of its parts: masked self-attention, cross-attention, feed-forward, each added to the stream.
+
+    x (B, T, d_model); memory (B, S, d_model), the encoder's output, which no norm of this block touches;
+    self_attention(x, causal=True) and cross_attention(x, memory): (B, T, d_model), called as `MultiHeadAttention` is;
+    feed_forward and the norms: functions (B, T, d_model) -> (B, T, d_model).
+    norm_first=True: pre-norm, every part reads a normed copy; False: post-norm, every sum is normed.
+    Returns (B, T, d_model). Source: Vaswani et al. 2017, section 3.1; pre-norm: Xiong et al. 2020.
+    """
+    if norm_first:
+        x = x + self_attention(norm_1(x), causal=True)
+        x = x + cross_attention(norm_2(x), memory)
+        return x + feed_forward(norm_3(x))
+    x = norm_1(x + self_attention(x, causal=True))
+    x = norm_2(x + cross_attention(x, memory))
+    return norm_3(x + feed_forward(x))
+
+
 class DecoderBlock(Block):
     """Masked self-attention, cross-attention to the encoder's output, then the feed-forward layer.
 
@@ -175,22 +188,30 @@ class DecoderBlock(Block):
         self.cross_attention = self.make_attention(config)
         self.norm_1, self.norm_2, self.norm_3 = (make_norm(config) for _ in range(3))
 
-    def forward(self, x, memory, padding=None, memory_padding=None, causal=True, need_weights=False,
+    def forward(self, x, memory, padding=None, memory_padding=None, need_weights=False,
                 positions=None, cache=None, memory_cache=None):  # fmt: skip
         """x (B, T, d_model), memory (B, S, d_model), the encoder's output -> (B, T, d_model).
 
         padding (B, T) and memory_padding (B, S): True = real token. memory_cache keeps the keys and values of
         memory. need_weights=True: (x, weights (B, h, T, T), cross weights (B, h, T, S)).
         """
-        output, weights = self.attention.with_weights(
-            self.before(self.norm_1, x), padding=padding, causal=causal, need_weights=need_weights,
-            positions=positions, cache=cache,
-        )  # fmt: skip
-        x = self.after(self.norm_1, x, output)
-        output, cross = self.cross_attention.with_weights(
-            self.before(self.norm_2, x), memory, padding=memory_padding, need_weights=need_weights,
-            cache=memory_cache,
-        )  # fmt: skip
-        x = self.after(self.norm_2, x, output)
-        x = self.after(self.norm_3, x, self.feed_forward(self.before(self.norm_3, x)))
-        return (x, weights, cross) if need_weights else x
+        seen = {}
+
+        def self_attention(query, key=None, value=None, **how):
+            output, seen["own"] = self.attention.with_weights(
+                query, key, value, padding=padding, need_weights=need_weights, positions=positions, cache=cache, **how
+            )
+            return self.dropout(output)
+
+        def cross_attention(query, key=None, value=None, **how):
+            output, seen["cross"] = self.cross_attention.with_weights(
+                query, key, value, padding=memory_padding, need_weights=need_weights, cache=memory_cache, **how
+            )
+            return self.dropout(output)
+
+        def feed_forward(x):
+            return self.dropout(self.feed_forward(x))
+
+        norms = (self.norm_1, self.norm_2, self.norm_3)
+        x = decoder_block(x, memory, self_attention, cross_attention, feed_forward, *norms, self.norm_first)
+        return (x, seen.get("own"), seen.get("cross")) if need_weights else x

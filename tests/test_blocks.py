@@ -141,3 +141,13 @@ def test_the_block_as_a_function_is_the_module(norm_first):
     torch.testing.assert_close(blocks.encoder_block(x, *parts, norm_first), block(x), **EXACT)
     other = blocks.encoder_block(x, *parts, not norm_first)
     assert (other - block(x)).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_the_decoder_block_as_a_function_is_the_module(norm_first):
+    block = shake(blocks.DecoderBlock(small_config(norm_first=norm_first)).double())
+    x, memory = numbers(2, 5, block.attention.w_q.in_features), numbers(2, 3, block.attention.w_q.in_features, seed=1)
+    parts = (block.attention, block.cross_attention, block.feed_forward, block.norm_1, block.norm_2, block.norm_3)
+    torch.testing.assert_close(blocks.decoder_block(x, memory, *parts, norm_first), block(x, memory), **EXACT)
+    other = blocks.decoder_block(x, memory, *parts, not norm_first)
+    assert (other - block(x, memory)).abs().max() > 0.1
