@@ -38,15 +38,17 @@ def test_without_a_knob_the_stages_equal_the_library(exercise):
 @pytest.mark.parametrize("exercise", EXERCISES, ids=ids)
 def test_every_slip_is_told_its_own_name(exercise):
     """Handed in as an answer, each slip is rejected and gets its own slug: no two are mixed up."""
+    problems = []
     for slip in exercise.slips:
         result = examine(exercise.name, lambda *args, slip=slip: exercise.variant(*args, **slip.knobs))
-        assert result.status in ("failed", "error"), f"{slip.slug} passes"
-        assert result.mistake == slip.slug, f"{slip.slug} {slip.knobs} is taken for {result.mistake}"
-        assert "stumbled" not in result.message
+        if result.status not in ("failed", "error") or result.mistake != slip.slug or "stumbled" in result.message:
+            problems.append(f"{slip.slug} {slip.knobs} is taken for {result.mistake}: {result.message}")
+    assert not problems, "\n".join(problems)
 
 
 ONE_PROBE = {  # slips that a single probe gives away, and why there is no second
-    ("scaled_dot_product_attention", "softmax-overflows"): "only scores of 200 overflow",
+    ("multi_head_attention", "softmax-overflows"): "only scores of 200 overflow",
+    ("cross_attention", "softmax-overflows"): "only scores of 200 overflow",
 }
 
 

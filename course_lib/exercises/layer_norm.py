@@ -12,7 +12,7 @@ def _probe(*shape, seed, facts=(), eps=1e-5, size=2.0, shift=1.5, dtype=torch.fl
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(*shape, generator=generator, dtype=torch.float64) * size + shift
     x = x * torch.linspace(0.5, 2.0, x[..., 0].numel(), dtype=torch.float64).reshape(*shape[:-1], 1)  # tokens of many sizes
-    gamma = torch.randn(shape[-1], generator=generator, dtype=torch.float64) * 0.5 + 1.5
+    gamma = torch.randn(shape[-1], generator=generator, dtype=torch.float64) * 1.2 + 0.8
     beta = torch.randn(shape[-1], generator=generator, dtype=torch.float64)
     if plain:
         gamma, beta = torch.ones_like(gamma), torch.zeros_like(beta)
@@ -119,10 +119,9 @@ SLIPS = (
     Slip("variance-unbiased-and-eps-outside", "Close to layer norm, but not equal: the standard deviation divides by d_model − 1 (torch's "
          "default), and eps is added outside the root. " + ROOT, {"correction": 1, "spread": "√variance + eps"}),
     Slip("eps-outside-the-root", f"eps is added to the standard deviation, outside the root. {ROOT}", {"spread": "√variance + eps"}),
-    Slip("eps-missing", f"eps is not used. {ROOT}", {"eps_is": "none"}),
+    Slip("eps-missing", f"eps is not used (or it is a fixed number, far too small). {ROOT}", {"eps_is": "none"}),
     Slip("eps-fixed", "eps is a fixed 1e-5: the argument is ignored.", {"eps_is": "1e-5"}),
     Slip("eps-fixed-1e-6", "eps is a fixed 1e-6: the argument is ignored.", {"eps_is": "1e-6"}),
-    Slip("eps-fixed-1e-8", "eps is a fixed 1e-8: the argument is ignored.", {"eps_is": "1e-8"}),
     Slip("eps-fixed-1e-3", "eps is a fixed 1e-3: the argument is ignored.", {"eps_is": "1e-3"}),
     Slip("eps-root", f"The root of eps is added outside the root of the variance. {ROOT}", {"spread": "√variance + √eps"}),
     Slip("eps-squared", f"eps is squared. {ROOT}", {"spread": "√(variance + eps²)"}),

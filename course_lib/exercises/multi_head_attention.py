@@ -36,6 +36,7 @@ PROBES = (
     _probe(2, 4, 8, 1, 7, "there is one head"),
     _probe(3, 6, 10, 5, 10, "there are several heads", mask=random_mask(3, 1, 6, 6, seed=2)),
     _probe(2, 5, 12, 4, 13, "there are several heads", mask=random_mask(2, 4, 5, 5, seed=3)),
+    _probe(3, 4, 6, 3, 37, "there are several heads", mask=random_mask(3, 3, 4, 4, seed=7)),
     _probe(2, 4, 4, 2, 16, "there are several heads", "n_heads and d_k are equal"),
     _probe(4, 4, 16, 4, 19, "there are several heads", "all sizes are equal", mask=random_mask(4, 4, seed=4)),
     _probe(1, 6, 6, 2, 22, "there are several heads", "the batch is one sequence"),

@@ -12,6 +12,7 @@ MODULES = (
     "future_perturbation",
     "layer_norm",
     "encoder_block",
+    "decoder_block",
     "sinusoidal_pe",
     "rotary",
     "shift_right",

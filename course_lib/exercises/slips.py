@@ -94,7 +94,8 @@ def finite_distance(output, slip):
     if not isinstance(output, torch.Tensor) or output.shape != slip.shape or not output.is_floating_point():
         return math.inf
     finite = torch.isfinite(slip)
-    if (output[~finite].abs() < HUGE).any():
+    other_sign = slip.isinf() & (output.sign() != slip.sign()) & ~output.isnan()
+    if (output[~finite].abs() < HUGE).any() or other_sign.any():
         return math.inf
     return distance(output[finite], slip[finite])
 

@@ -95,8 +95,6 @@ def _finish(heads, after):
         return heads[:, 0]
     if after == "list":
         return list(heads.unbind(1))
-    if after == "tuple":
-        return tuple(heads.unbind(1))
     return heads
 
 
@@ -140,8 +138,7 @@ SLIPS = (
     Slip("heads-and-batch-joined", "Heads and batch are joined into one axis, (h · B, T, d_k); here they stay two.",
          {"after": "batch and heads joined, heads first"}),
     Slip("first-head-only", "Only the first head is returned.", {"after": "first head only"}),
-    Slip("list-of-heads", "The heads are right, but come as a list; return one tensor with a head axis.", {"after": "list"}),
-    Slip("tuple-of-heads", "The heads are right, but come as a tuple; return one tensor with a head axis.", {"after": "tuple"}),
+    Slip("list-of-heads", "The heads are right, but come as a list or tuple; return one tensor with a head axis.", {"after": "list"}),
     Slip("no-error-when-not-divisible", "Right as long as n_heads divides d_model. Where it does not, features are lost without a word: "
          "raise a ValueError that says so.", {"after": "no error"}),
 )

@@ -172,6 +172,7 @@ REPLACE = {
     "causal_mask": _causal_mask,
     "layer_norm": _layer_norm,
     "encoder_block": _by_name(blocks, "encoder_block"),
+    "decoder_block": _by_name(blocks, "decoder_block"),
     "sinusoidal_pe": _by_name(positions, "sinusoidal_pe"),
     "rotary": _rotary,
     "shift_right": _by_name(training, "shift_right"),

@@ -96,7 +96,7 @@ def gated(d_model, n_heads, d_ff, bias=True):
     return 4 * linear(d_model, d_model, bias) + 3 * d_model * d_ff + bias * (d_ff + d_model) + 4 * d_model
 
 
-@wrong("norm-shift-missing", "one-norm")
+@wrong("one-norm")
 def scales_only(d_model, n_heads, d_ff, bias=True):
     return 4 * linear(d_model, d_model, bias) + feed_forward(d_model, d_ff, bias) + 2 * d_model
 

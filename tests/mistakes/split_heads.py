@@ -74,12 +74,12 @@ def stacked_last(x, n_heads):
     return torch.stack(x.chunk(n_heads, -1), dim=-1)
 
 
-@wrong("list-of-heads", "tuple-of-heads")
+@wrong("list-of-heads")
 def list_of_heads(x, n_heads):
     return list(x.chunk(n_heads, dim=-1))
 
 
-@wrong("list-of-heads", "tuple-of-heads")
+@wrong("list-of-heads")
 def tuple_of_heads(x, n_heads):
     return x.chunk(n_heads, dim=-1)
 
