@@ -160,7 +160,7 @@ class EncoderBlock(Block):
 
 
 def decoder_block(x, memory, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3, norm_first=True):
-    """One decoder block out of its parts: masked self-attention, cross-attention, feed-forward, each added to the stream.
+    """One decoder block out of its parts: masked self-attention, cross-attention, feed-forward, each added to x.
 
     x (B, T, d_model); memory (B, S, d_model), the encoder's output, which no norm of this block touches;
     self_attention(x, causal=True) and cross_attention(x, memory): (B, T, d_model), called as `MultiHeadAttention` is;
