@@ -36,7 +36,7 @@ LAYERS = {
     "heads": {"models", "masks"},
     "generation": {"models", "cache", "masks"},
     "pretrained": {"models", "gguf"},
-    "tasks": CORE - {"pretrained", "gguf"},
+    "tasks": CORE - {"gguf"},
     "plots": set(),
     "rich_text": set(),
     "journal": set(),
