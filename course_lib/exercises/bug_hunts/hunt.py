@@ -60,7 +60,7 @@ def judge_test(hunt, runner):
             return _stopped(outcome.raised)
     wrongly = next((o.raised for o in accused if o.raised), None)
     missed = sum(not o.raised for o in caught)
-    if wrongly and not missed:
+    if all(o.raised for o in accused) and not missed:
         return _failed("accuses-every-module", f"Your test fails every module, the right ones too{_text(wrongly)}.",
                        "Which number must be different in a module without the bug? Compare with a small tolerance.")  # fmt: skip
     if wrongly:
