@@ -172,6 +172,26 @@ def plot_lines(x, lines, xlabel, ylabel, *, reference=None, logx=False, logy=Fal
     return fig
 
 
+def plot_line_panels(x, panels, xlabel, *, logx=False, logy=()):
+    """The same lines by several measures, side by side, with one legend above. Returns a Figure.
+
+    panels: {ylabel: {label: (n,) or (seeds, n)}}; several seeds become mean and range; logy: the ylabels with a log axis.
+    """
+    fig, axes = figure(4.4 * len(panels), 3.6, 1, len(panels), squeeze=False)
+    for ax, (ylabel, lines) in zip(axes[0], panels.items(), strict=True):
+        for i, (label, y) in enumerate(lines.items()):
+            y = np.atleast_2d(np.asarray(y, dtype=float))
+            ax.plot(x, y.mean(0), color=COLORS[i % len(COLORS)], marker=MARKERS[i % len(MARKERS)], label=label)
+            ax.fill_between(x, y.min(0), y.max(0), color=COLORS[i % len(COLORS)], alpha=0.2, linewidth=0)
+        ax.set(xlabel=xlabel, ylabel=ylabel, yscale="log" if ylabel in logy else "linear")
+        if logx:
+            ax.set_xscale("log")
+            ax.set_xticks(list(x), [str(value) for value in x])
+            ax.minorticks_off()
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    return fig
+
+
 def _name_lines(ax, lines):
     """Write each line's name at its right end, moved up or down until no two names touch."""
     fig_height = ax.figure.get_size_inches()[1] * 72

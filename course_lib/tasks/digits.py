@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 import torch
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+
+from course_lib import heads, models, training
 
 
 class Digits(NamedTuple):
@@ -31,3 +34,27 @@ def digits(test_share=0.2, seed=0):
     labels = torch.tensor(data.target, dtype=torch.int64)
     train, test = (torch.tensor(part) for part in rows)
     return Digits(images[train], labels[train], images[test], labels[test])
+
+
+def train_vit(data, positions="learned", *, epochs=12, lr=5e-3, d_model=32, seed=0):
+    """A VisionTransformer with 2 layers of 4 heads on patches of 2 × 2 pixels, trained on data (Digits)."""
+    training.set_seed(seed)
+    config = models.TransformerConfig(vocab_size=0, d_model=d_model, n_heads=4, n_layers=2, d_ff=2 * d_model,
+                                      max_len=17, positions=positions)  # fmt: skip
+    model = heads.VisionTransformer(config, n_classes=10, patch_size=2)
+    batches = training.Minibatches(data.train_images, data.train_labels, batch_size=64, epochs=epochs, seed=seed)
+    for _ in training.train(model, batches, lr=lr, weight_decay=0.05):
+        pass
+    return model
+
+
+@torch.no_grad()
+def accuracy(model, data):
+    """Share of the test images that are named right."""
+    return (model(data.test_images).argmax(dim=-1) == data.test_labels).float().mean().item()
+
+
+def logistic_regression(data):
+    """The baseline: one linear layer on the 64 pixels. Returns its share of test images named right."""
+    fitted = LogisticRegression(max_iter=300).fit(data.train_images.flatten(1).numpy(), data.train_labels.numpy())
+    return fitted.score(data.test_images.flatten(1).numpy(), data.test_labels.numpy())

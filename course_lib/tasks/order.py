@@ -1,8 +1,9 @@
-"""Three yes-or-no questions about a row of tokens. Two of them cannot be answered without knowing the order.
+"""Four yes-or-no questions about a row of tokens. Two of them cannot be answered without knowing the order.
 
 * increasing: is the row increasing, or the same tokens in another order?
 * a_before_b: does token A come before token B?
 * sum_above_median: is the sum of the tokens above the median of such sums? Here the order means nothing.
+* occurs_twice: is there a token that occurs twice? Order means nothing here either, but tokens must be compared.
 
 In the first two, rows come in pairs: row 2i has the answer 1, row 2i + 1 the answer 0, and both hold the same
 tokens. A model that does not see the order gives both rows of a pair the same answer, so it is right exactly
@@ -60,6 +61,22 @@ def sum_above_median(n, T=10, vocab_size=20, seed=0):
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(vocab_size, (n, T), generator=generator)
     return tokens, (tokens.sum(dim=1) > median_of_sum(T, vocab_size)).long()
+
+
+def occurs_twice(n, T=6, vocab_size=12, seed=0):
+    """n rows (n even): tokens int64 (n, T), labels int64 (n,): 1 = one token occurs twice, 0 = all are different.
+
+    The two rows of a pair differ in one token. Over many rows each token is as frequent under 1 as under 0, so that
+    no sum over single tokens can tell: tokens have to be compared.
+    """
+    _check_pairs(n)
+    if not 2 <= T <= vocab_size:
+        raise ValueError(f"T different tokens are needed: 2 ≤ T ≤ vocab_size; got T = {T}, vocab_size = {vocab_size}")
+    generator = torch.Generator().manual_seed(seed)
+    different = torch.rand(n // 2, vocab_size, generator=generator).argsort(dim=1)[:, :T]
+    places = torch.rand(n // 2, T, generator=generator).argsort(dim=1)[:, :2]  # copied from, copied to
+    twice = different.scatter(1, places[:, 1:], different.gather(1, places[:, :1]))
+    return _pairs(twice, different)
 
 
 def median_of_sum(T, vocab_size):
