@@ -47,8 +47,8 @@ function watchKernel(model, notice, patience = 4000) {
     try {
       model.send("still there?");
     } catch {
-      missed();
-    } // JupyterLab may know already that nobody is there
+      missed(); // JupyterLab may know already that nobody is there
+    }
   };
 }
 
@@ -81,9 +81,10 @@ function stage(model, el) {
       model.save_changes();
       ask();
     },
+    // on key and click only, never while the mouse moves
     say(text) {
       spoken.textContent = text;
-    }, // on key and click only, never while the mouse moves
+    },
     whenChanged(draw) {
       model.on("change", draw);
       draw();
