@@ -12,7 +12,8 @@ INF = float("inf")
 
 def scores_of(q, k, v, pair="q·k", transpose="last", scale="√d_k", swap_scale=None):
     """Stage 1: how well each query fits each key. pair: who is multiplied; transpose: which axes of the keys turn."""
-    left, right = {"q·k": (q, k), "k·q": (k, q), "q·q": (q, q), "k·k": (k, k), "q·v": (q, v), "v·k": (v, k)}.get(pair, (q, k))
+    left, right = {
+        "q·k": (q, k), "k·q": (k, q), "q·q": (q, q), "k·k": (k, k), "q·v": (q, v), "v·k": (v, k)}.get(pair, (q, k))
     if pair == "features":
         return q.transpose(-2, -1) @ k * factor(scale, q, k, v)
     if pair == "distance":
@@ -39,7 +40,8 @@ def factor(scale, q, k, v):
     if scale in ("axis 0", "axis 1", "axis 2"):
         return q.shape[int(scale[-1])] ** -0.5
     return {
-        "√d_k": d_k**-0.5, "none": 1.0, "d_k": 1 / d_k, "times √d_k": d_k**0.5, "times d_k": float(d_k), "d_k²": d_k**-2.0,
+        "√d_k": d_k**-0.5,
+            "none": 1.0, "d_k": 1 / d_k, "times √d_k": d_k**0.5, "times d_k": float(d_k), "d_k²": d_k**-2.0,
         "d_k^¼": d_k**-0.25, "√d_v": v.shape[-1] ** -0.5, "d_v": 1 / v.shape[-1], "√S": k.shape[-2] ** -0.5,
         "√T": q.shape[-2] ** -0.5, "S": 1 / k.shape[-2], "√2d_k": (2 * d_k) ** -0.5, "2√d_k": 0.5 * d_k**-0.5,
         "ln d_k": 1 / math.log(d_k) if d_k > 1 else INF, "√(d_k-1)": (d_k - 1) ** -0.5 if d_k > 1 else INF,
@@ -58,7 +60,8 @@ def masked(scores, mask, how="blocked -> -inf", causal=None):
     if causal is not None:
         rows = torch.ones(scores.shape[-2:], dtype=torch.bool).tril(0 if causal == "look back" else -1)
         scores = scores.masked_fill(~(rows if causal == "look back" else ~rows), -INF)
-    if mask is None or how in ("ignored", "after", "after, with ∞", "after, inverted", "after, by sign", "values", "keys"):
+    if mask is None or how in ("ignored",
+        "after", "after, with ∞", "after, inverted", "after, by sign", "values", "keys"):
         return scores
     if how == "transposed":
         mask = mask.transpose(-2, -1)
@@ -155,7 +158,8 @@ def mixed(q, k, v, scores, weights, values="v", mask=None, how=""):
 
 
 def attention_stages(q, k, v, mask=None, *, pair="q·k", transpose="last", scale="√d_k", mask_how="blocked -> -inf",
-                     causal=None, softmax="keys", values="v", after=None, second="weights", scaled_where="scores"):  # fmt: skip
+                     causal=None, softmax="keys",
+                         values="v", after=None, second="weights", scaled_where="scores"):  # fmt: skip
     """All stages in their order. after: a last change to the output; second: what is returned beside it."""
     early = factor(scale, q, k, v) if scaled_where == "scores" else 1.0
     raw = scores_of(q, k, v, pair, transpose, "none") * early

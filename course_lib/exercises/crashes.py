@@ -7,9 +7,11 @@ MEANINGS = (
     (r"TooManySteps", "no-length-limit",
      "The loop asks for more and more tokens: it never stops when eos_id does not come. max_len has to stop it."),
     (r"WrongInput", "step-fn-input",
-     "step_fn is given something else than the list of ids so far: not a batch, not a tensor with more axes, not a single id."),
+     "step_fn is given something else than the list of ids so far: not a batch, not a tensor with more axes, not a "
+     "single id."),
     (r"NameError: name '(\w+)' is not defined", "undefined-name", "The name {0} is used but never defined."),
-    (r"UnboundLocalError.*'(\w+)'", "undefined-name", "The name {0} is used before it gets a value (in some branch only?)."),
+    (r"UnboundLocalError.*'(\w+)'", "undefined-name",
+     "The name {0} is used before it gets a value (in some branch only?)."),
     (r"NotImplementedError", "unfinished", "One branch still raises NotImplementedError."),
     (r"takes (\d+|from \d+ to \d+) positional arguments? but (\d+)", "wrong-parameters",
      "The function was called with {1} arguments: keep the parameters of the stub, in its order."),
@@ -17,26 +19,29 @@ MEANINGS = (
      "The function asks for more arguments than the exercise hands over: keep the parameters of the stub."),
     (r"RecursionError", "endless-recursion", "The function calls itself without end."),
     (r"'NoneType' object|NoneType", "none-used",
-     "Something here is None and is used like a tensor: an argument that was left out, or a function that returns nothing."),
+     "Something here is None and is used like a tensor: an argument that was left out, or a function that returns "
+     "nothing."),
     (r"view size is not compatible|Use \.reshape", "view-after-transpose",
      "After a transpose the numbers are no longer contiguous in memory, and `.view` refuses."),
     (r"(must be tuple of ints|must be ints|integer|an int).*float|float.*(integer|tuple of ints)|'float' object cannot be interpreted",
      "float-size", "A size or an index came out as a float; `/` always gives a float."),
     (r"Dimension out of range|too many indices|Dimension specified as|too many dimensions", "axis-does-not-exist",
-     "An axis is named that a tensor here does not have. Count axes from the right, so that leading axes do not matter; and tensors "
-     "that are joined need the same number of axes."),
+     "An axis is named that a tensor here does not have. Count axes from the right, so that leading axes do not "
+     "matter; and tensors that are joined need the same number of axes."),
     (r"not enough values to unpack|too many values to unpack", "hard-coded-axes",
      "The shape is unpacked into a fixed number of axes (or a tuple into the wrong number of names)."),
     (r"shape '.*' is invalid for input", "view-does-not-fit",
      "A view or reshape asks for a shape with another number of elements than the tensor has."),
     (r"mat1 and mat2|Expected size for first two dimensions of batch2|inconsistent tensor size|cannot be multiplied",
-     "product-does-not-fit", "The two factors of a matrix product do not fit: the last axis of the left one must be as long as "
+     "product-does-not-fit",
+     "The two factors of a matrix product do not fit: the last axis of the left one must be as long as "
      "the last but one of the right one, and leading axes must agree."),
     (r"same dtype|expected scalar type|Float but|Double but|expected m1 and m2 to have the same dtype", "mixed-dtypes",
      "Two tensors have different dtypes: something made inside has a fixed dtype instead of that of the input."),
     (r"bitwise_not|~ .*only be used|Operation on.*bool|Subtraction, the `-` operator, with a bool|masked_fill.*bool|"
      r"only supports boolean masks|[Bb]oolean value of Tensor", "mask-misused",
-     "A bool mask is used where a number is expected, or a tensor of numbers (or a whole tensor in an `if`) where a bool is."),
+     "A bool mask is used where a number is expected, or a tensor of numbers (or a whole tensor in an `if`) where a "
+     "bool is."),
     (r"must match the size of tensor|shape mismatch|not broadcastable|expanded size of the tensor|must match the existing size|"
      r"output with shape", "shapes-do-not-fit",
      "Two tensors that are combined element by element do not line up."),
@@ -59,7 +64,8 @@ def meaning(raised):
 
 def kind(name, text):
     """The slug for an exception of type `name` with this text."""
-    return next((slug for pattern, slug, _ in MEANINGS if re.search(pattern, f"{name}: {text}", re.DOTALL)), "raises-" + name.lower())
+    return next((slug for pattern, slug, _ in MEANINGS if re.search(pattern, f"{name}: {text}",
+                re.DOTALL)), "raises-" + name.lower())
 
 
 def place(raised):

@@ -36,7 +36,8 @@ PROBES = (
 )
 
 
-def stages(decoder_x, encoder_out, w_q, w_k, w_v, w_o, n_heads, padding=None, *, roles="decoder asks", lengths="", padding_as="keys", **knobs):
+def stages(decoder_x, encoder_out, w_q, w_k, w_v, w_o, n_heads, padding=None, *, roles="decoder asks",
+           lengths="", padding_as="keys", **knobs):
     """Who asks, who answers; then `multi_head_stages`."""
     dec, enc = decoder_x, encoder_out
     if lengths == "decoder's":
@@ -67,53 +68,72 @@ def stages(decoder_x, encoder_out, w_q, w_k, w_v, w_o, n_heads, padding=None, *,
 
 def _padding(padding, how):
     """(B, S) lined up with the scores (B, h, T, S), rightly or not."""
-    return {"keys": padding[:, None, None, :], "queries": padding[:, None, :, None], "as it is": padding, "heads": padding[:, :, None, None],
-            "one axis": padding[None, :, None, :], "one sequence": padding[:1, None, None, :], "both": padding[:, None, None, :] & padding[:, None, :, None]}[how]  # fmt: skip
+    return {"keys": padding[:, None, None, :],
+        "queries": padding[:, None, :, None], "as it is": padding, "heads": padding[:, :, None, None],
+            "one axis": padding[None, :, None, :], "one sequence": padding[:1, None, None, :],
+                "both": padding[:, None, None, :] & padding[:, None, :, None]}[how]  # fmt: skip
 
 
 ROLES = "The decoder asks (queries), the encoder answers (keys and values)."
 SLIPS = (
-    Slip("keys-from-the-decoder", f"The keys come from the decoder; keys and values belong together, and both come from the encoder. {ROLES}",
+    Slip("keys-from-the-decoder", f"The keys come from the decoder; keys and values belong together, and both come "
+         f"from the encoder. {ROLES}",
          {"roles": "keys from decoder"}),
-    Slip("values-from-the-decoder", f"The values come from the decoder; they must come from the encoder, like the keys. {ROLES}",
+    Slip("values-from-the-decoder", f"The values come from the decoder; they must come from the encoder, like the "
+         f"keys. {ROLES}",
          {"roles": "values from decoder"}),
-    Slip("encoder-unused", f"encoder_out is never used: this is self-attention of the decoder. {ROLES}", {"roles": "decoder only"}),
-    Slip("decoder-unused", f"decoder_x is never used: this is self-attention of the encoder. {ROLES}", {"roles": "encoder only"}),
-    Slip("roles-exchanged", f"The roles are exchanged: the queries come from the encoder, so that the result has the source's length. {ROLES}",
+    Slip("encoder-unused", f"encoder_out is never used: this is self-attention of the decoder. {ROLES}",
+         {"roles": "decoder only"}),
+    Slip("decoder-unused", f"decoder_x is never used: this is self-attention of the encoder. {ROLES}",
+         {"roles": "encoder only"}),
+    Slip("roles-exchanged", f"The roles are exchanged: the queries come from the encoder, so that the result has the "
+         f"source's length. {ROLES}",
          {"roles": "encoder asks"}),
     Slip("queries-from-the-encoder", f"Queries and keys come from the encoder, values from the decoder. {ROLES}",
          {"roles": "encoder asks itself about the decoder"}),
     Slip("queries-and-keys-from-the-wrong-side", f"Queries come from the encoder and keys from the decoder. {ROLES}",
          {"roles": "queries and keys exchanged"}),
-    Slip("decoder-among-the-keys", "The decoder's tokens are mixed into keys and values (joined to the encoder's): a target token must look at "
-         "the source only.", {"roles": "both joined"}),
-    Slip("decoder-among-the-keys", "The decoder's tokens are mixed into keys and values (joined in front of the encoder's): a target token must "
-         "look at the source only.", {"roles": "both joined, decoder first"}),
+    Slip("decoder-among-the-keys", "The decoder's tokens are mixed into keys and values (joined to the encoder's): a "
+         "target token must look at the source only.", {"roles": "both joined"}),
+    Slip("decoder-among-the-keys", "The decoder's tokens are mixed into keys and values (joined in front of the "
+         "encoder's): a target token must look at the source only.", {"roles": "both joined, decoder first"}),
     Slip("encoder-plus-decoder", f"Encoder and decoder are added before the projections. {ROLES}", {"roles": "sum"}),
     Slip("encoder-plus-decoder", f"The encoder is added to the queries. {ROLES}", {"roles": "sum as query"}),
-    Slip("encoder-averaged", "The source is averaged to one vector first; every source token should be a key of its own.",
+    Slip("encoder-averaged", "The source is averaged to one vector first; every source token should be a key of its "
+         "own.",
          {"roles": "mean of encoder"}),
-    Slip("last-source-token-only", "Only the last source token is used as key and value.", {"roles": "last of encoder"}),
-    Slip("first-source-token-only", "Only the first source token is used as key and value.", {"roles": "first of encoder"}),
+    Slip("last-source-token-only", "Only the last source token is used as key and value.",
+         {"roles": "last of encoder"}),
+    Slip("first-source-token-only", "Only the first source token is used as key and value.",
+         {"roles": "first of encoder"}),
     Slip("encoder-cut-to-T", "The source is cut to the decoder's length T.", {"roles": "encoder cut to T"}),
-    Slip("another-sequence-of-the-batch", "Each target looks at the source of another sequence of the batch.", {"roles": "other sequence"}),
-    Slip("decoder-length-for-the-encoder", "The decoder's length is used for the encoder too: right only where T = S. Take the length of each "
-         "tensor from that tensor.", {"lengths": "decoder's"}),
-    Slip("causal-mask", "A causal mask is applied: early target tokens see only the first source tokens. Every target token may look at the whole "
-         "source; the causal mask belongs to the decoder's self-attention.", {"causal": "look back"}),
-    Slip("padding-on-queries", "The padding is lined up with the queries; it says which *source* tokens are real, that is, which keys.",
+    Slip("another-sequence-of-the-batch", "Each target looks at the source of another sequence of the batch.",
+         {"roles": "other sequence"}),
+    Slip("decoder-length-for-the-encoder", "The decoder's length is used for the encoder too: right only where T = "
+         "S. Take the length of each tensor from that tensor.", {"lengths": "decoder's"}),
+    Slip("causal-mask", "A causal mask is applied: early target tokens see only the first source tokens. Every "
+         "target token may look at the whole source; the causal mask belongs to the decoder's self-attention.",
+         {"causal": "look back"}),
+    Slip("padding-on-queries", "The padding is lined up with the queries; it says which *source* tokens are real, "
+         "that is, which keys.",
          {"padding_as": "queries"}),
-    Slip("padding-on-queries", "The padding is lined up with the queries; it says which *source* tokens are real, that is, which keys.",
+    Slip("padding-on-queries", "The padding is lined up with the queries; it says which *source* tokens are real, "
+         "that is, which keys.",
          {"padding_as": "queries", "mask_how": "to -1e9"}),
-    Slip("padding-not-lined-up", "padding, (B, S), is not lined up with the scores (B, h, T, S): it needs axes for heads and queries in between.",
+    Slip("padding-not-lined-up", "padding, (B, S), is not lined up with the scores (B, h, T, S): it needs axes for "
+         "heads and queries in between.",
          {"padding_as": "as it is"}),
-    Slip("padding-without-head-axis", "padding gets one axis only, (B, 1, S), so that the batch is lined up with the heads.",
+    Slip("padding-without-head-axis", "padding gets one axis only, (B, 1, S), so that the batch is lined up with the "
+         "heads.",
          {"padding_as": "one axis"}),
-    Slip("padding-of-the-first-sequence", "The padding of the first sequence is used for all.", {"padding_as": "one sequence"}),
+    Slip("padding-of-the-first-sequence", "The padding of the first sequence is used for all.",
+         {"padding_as": "one sequence"}),
 )
-_RENAMED = {"mask-ignored": "padding-ignored", "mask-inverted": "padding-inverted", "mask-after-softmax": "padding-after-softmax",
+_RENAMED = {"mask-ignored": "padding-ignored",
+    "mask-inverted": "padding-inverted", "mask-after-softmax": "padding-after-softmax",
             "mask-after-softmax-inverted": "padding-after-softmax-inverted"}  # fmt: skip
-PADDINGS = tuple(Slip(_RENAMED.get(s.slug, s.slug), s.says.replace("The mask", "The padding").replace("*may attend*", "*real token*"), s.knobs)
+PADDINGS = tuple(Slip(_RENAMED.get(s.slug, s.slug), s.says.replace("The mask",
+                 "The padding").replace("*may attend*", "*real token*"), s.knobs)
                  for s in MASKS if s.knobs.get("mask_how") not in (None, "transposed", "first row only"))  # fmt: skip
 
 
@@ -123,12 +143,14 @@ def depends_on_the_source(seen):
         dec, enc, *rest = probe.args
         other = seen.ask(dec, enc.flip(1) * 1.3 + 0.2, *rest)
         if isinstance(got, torch.Tensor) and other is not None and got.shape == other.shape and torch.allclose(got, other, atol=1e-6):
-            return Finding("encoder-unused", f"Change encoder_out, and the result stays the same: it is not used. {ROLES}")
+            return Finding("encoder-unused",
+                           f"Change encoder_out, and the result stays the same: it is not used. {ROLES}")
         changed = dec.clone()
         changed[:, 0] += 1.0
         other = seen.ask(changed, enc, *rest)
         if got.shape == want.shape and dec.shape[1] > 1 and other is not None and not torch.allclose(got[:, 1:], other[:, 1:], atol=1e-5):
-            return Finding("targets-see-each-other", f"One target token changes the result of another: they look at the decoder. {ROLES}")
+            return Finding("targets-see-each-other",
+                           f"One target token changes the result of another: they look at the decoder. {ROLES}")
     return None
 
 
@@ -145,23 +167,26 @@ EXERCISE = Exercise(
     parts=("result",),
     probes=PROBES,
     examples=(
-        Example("One target token [2, 0] and the source [[1, 0], [0, 2], [1, 1]]; one head, all four matrices the identity:",
+        Example("One target token [2, 0] and the source [[1, 0], [0, 2], [1, 1]]; one head, all four matrices the "
+                "identity:",
                 (torch.tensor([[[2.0, 0.0]]]), _ENC, *[torch.eye(2)] * 4, 1)),
         Example("Two target tokens [[2, 0], [0, 1]] and the same source, whose last token is padding:",
                 (torch.tensor([[[2.0, 0.0], [0.0, 1.0]]]), _ENC, *[torch.eye(2)] * 4, 1, torch.tensor([[True, True, False]]))),
     ),
     hints=(
         "Who asks, and who answers? Which of the two lengths does the result have?",
-        "Only the queries are made from decoder_x; keys and values from encoder_out. The scores are (B, h, T, S), and each tensor has a length of its "
-        "own. There is no causal mask here.",
-        "q = split_heads(decoder_x @ w_q, n_heads), k and v likewise from encoder_out; padding becomes a mask as padding[:, None, None, :].",
+        "Only the queries are made from decoder_x; keys and values from encoder_out. The scores are (B, h, T, S), "
+        "and each tensor has a length of its own. There is no causal mask here.",
+        "q = split_heads(decoder_x @ w_q, n_heads), k and v likewise from encoder_out; padding becomes a mask as "
+        "padding[:, None, None, :].",
     ),
     variant=stages,
     slips=(*SLIPS, *PROJECTIONS, *HEADS, *(s for s in ATTENTION if s.slug != "always-causal"), *PADDINGS, *ANSWERS),
     measures=(depends_on_the_source, without_output_matrix, one_head_is_right),
     remarks=(takes_no_padding,),
     last_is_optional=True,
-    look=LOOK | {"roles": "which sequence each projection is made from", "lengths": "the lengths used to cut heads", "causal": "the mask you build",
+    look=LOOK | {"roles": "which sequence each projection is made from",
+        "lengths": "the lengths used to cut heads", "causal": "the mask you build",
                  "padding_as": "the axes that padding gets", "mask_how": "the line that uses the padding"},
     basic=NO_PADDING,
     chance="Dropout, where it is wanted, is switched on by the module around this function, and only in training.",

@@ -74,7 +74,8 @@ PROBES = (
 )
 
 
-def stages(step_fn, bos_id, eos_id, max_len, *, feed="all", pick="argmax", stop="eos", limit="bos counted", bos="kept", eos="kept", last="kept",
+def stages(step_fn, bos_id, eos_id, max_len, *, feed="all",
+           pick="argmax", stop="eos", limit="bos counted", bos="kept", eos="kept", last="kept",
            bos_stops=False, form="list", start="bos"):  # fmt: skip
     """The loop, with a knob for what is fed, what is picked, when it stops and what is returned."""
     begin = {"bos": [bos_id], "nothing": [], "eos": [eos_id], "twice": [bos_id, bos_id], "0": [0], "1": [1]}[start]
@@ -109,8 +110,10 @@ def _limit(limit, n):
 
 
 def _fed(ids, feed, bos_id):
-    return {"all": list(ids), "last": ids[-1:], "first": ids[:1], "last two": ids[-2:], "without bos": ids[1:], "without the last": ids[:-1] or list(ids),
-            "reversed": ids[::-1], "bos in front again": [bos_id, *ids], "sorted": sorted(ids), "last three": ids[-3:]}[feed]  # fmt: skip
+    return {"all": list(ids), "last": ids[-1:], "first": ids[:1],
+                        "last two": ids[-2:], "without bos": ids[1:], "without the last": ids[:-1] or list(ids),
+            "reversed": ids[::-1], "bos in front "
+                "again": [bos_id, *ids], "sorted": sorted(ids), "last three": ids[-3:]}[feed]  # fmt: skip
 
 
 def _pick(logits, pick):
@@ -206,50 +209,70 @@ def _one(value):
 
 
 LOOK = {
-    "feed": "what you hand to step_fn", "pick": "how the next id is taken from the logits", "stop": "the line that ends the loop",
-    "limit": "what max_len is compared with", "bos": "what you start with and return", "eos": "what you return", "last": "what you return",
-    "bos_stops": "the test for eos before anything is generated", "form": "what you return", "start": "what the list of ids starts with",
+    "feed": "what you hand to step_fn",
+        "pick": "how the next id is taken from the logits", "stop": "the line that ends the loop",
+    "limit": "what max_len is compared with",
+        "bos": "what you start with and return", "eos": "what you return", "last": "what you return",
+    "bos_stops": "the test for eos before anything is generated",
+        "form": "what you return", "start": "what the list of ids starts with",
 }  # fmt: skip
 SLIPS = (
-    Slip("only-the-last-token-fed", "Only the newest token is handed to step_fn. The model must see the whole prefix at each step (unless it keeps "
-         "a cache).", {"feed": "last"}),
-    Slip("only-the-first-token-fed", "The same first token is handed to step_fn at every step; it must see the whole prefix.", {"feed": "first"}),
-    Slip("only-two-tokens-fed", "Only the last two tokens are handed to step_fn; it must see the whole prefix.", {"feed": "last two"}),
-    Slip("only-two-tokens-fed", "Only the last three tokens are handed to step_fn; it must see the whole prefix.", {"feed": "last three"}),
-    Slip("bos-not-fed", "step_fn does not see bos: it must get the whole prefix, bos included.", {"feed": "without bos"}),
-    Slip("newest-token-not-fed", "step_fn does not see the newest token: it must get the whole prefix.", {"feed": "without the last"}),
+    Slip("only-the-last-token-fed", "Only the newest token is handed to step_fn. The model must see the whole prefix "
+         "at each step (unless it keeps a cache).", {"feed": "last"}),
+    Slip("only-the-first-token-fed", "The same first token is handed to step_fn at every step; it must see the whole "
+         "prefix.", {"feed": "first"}),
+    Slip("only-two-tokens-fed", "Only the last two tokens are handed to step_fn; it must see the whole prefix.",
+         {"feed": "last two"}),
+    Slip("only-two-tokens-fed", "Only the last three tokens are handed to step_fn; it must see the whole prefix.",
+         {"feed": "last three"}),
+    Slip("bos-not-fed", "step_fn does not see bos: it must get the whole prefix, bos included.",
+         {"feed": "without bos"}),
+    Slip("newest-token-not-fed", "step_fn does not see the newest token: it must get the whole prefix.",
+         {"feed": "without the last"}),
     Slip("prefix-reversed", "step_fn gets the prefix in reversed order.", {"feed": "reversed"}),
     Slip("bos-fed-twice", "step_fn gets bos twice.", {"feed": "bos in front again"}),
     Slip("argmin", "The least likely token is taken (argmin); greedy takes the most likely.", {"pick": "argmin"}),
     Slip("second-best", "The second most likely token is taken; greedy takes the most likely.", {"pick": "second"}),
-    Slip("largest-absolute", "The logit that is largest in absolute value is taken; greedy takes the largest.", {"pick": "largest absolute"}),
-    Slip("value-instead-of-index", "The largest logit itself is used as an id; what is wanted is its index (argmax, not max).", {"pick": "value"}),
+    Slip("largest-absolute", "The logit that is largest in absolute value is taken; greedy takes the largest.",
+         {"pick": "largest absolute"}),
+    Slip("value-instead-of-index", "The largest logit itself is used as an id; what is wanted is its index (argmax, "
+         "not max).", {"pick": "value"}),
     Slip("index-off-by-one", "Every id is one too large.", {"pick": "one too many"}),
     Slip("first-id-never-taken", "The id 0 can never be taken.", {"pick": "not the first"}),
-    Slip("first-logit-cut-off", "The first logit is cut off, so that every id is one too small.", {"pick": "not the first, not corrected"}),
-    Slip("last-row-of-logits", "The logits of the next token are 1-D already: taking their last entry leaves one number, whose argmax is always 0.",
+    Slip("first-logit-cut-off", "The first logit is cut off, so that every id is one too small.",
+         {"pick": "not the first, not corrected"}),
+    Slip("last-row-of-logits", "The logits of the next token are 1-D already: taking their last entry leaves one "
+         "number, whose argmax is always 0.",
          {"pick": "last row"}),
     Slip("eos-ignored", "The loop does not stop at eos: it goes on until max_len.", {"stop": "never"}),
-    Slip("identity-instead-of-equality", "eos is compared with `is`: that asks whether it is the same object, which happens to hold for small "
-         "integers only. Compare with ==.", {"stop": "same object"}),
+    Slip("identity-instead-of-equality", "eos is compared with `is`: that asks whether it is the same object, which "
+         "happens to hold for small integers only. Compare with ==.", {"stop": "same object"}),
     Slip("stops-at-bos", "The loop stops at bos_id instead of eos_id.", {"stop": "bos"}),
     Slip("stops-one-late", "The loop stops one token after eos.", {"stop": "one later"}),
     Slip("stops-at-zero", "The loop stops at the id 0 instead of eos_id.", {"stop": "zero"}),
     Slip("stops-at-zero-too", "The loop stops at the id 0 as well as at eos_id.", {"stop": "eos or zero"}),
-    Slip("stops-at-bos-too", "The loop stops when bos_id is generated as well; only eos_id ends it.", {"stop": "eos or bos"}),
+    Slip("stops-at-bos-too", "The loop stops when bos_id is generated as well; only eos_id ends it.",
+         {"stop": "eos or bos"}),
     Slip("one-step-only", "Only one token is generated.", {"limit": "one step"}),
-    Slip("one-step-only", "The loop ends after its first step: is the `return` or `break` indented too far?", {"stop": "at once"}),
-    Slip("stops-unless-eos", "The loop stops at the first token that is *not* eos: the comparison is the wrong way round.", {"stop": "not eos"}),
-    Slip("bos-stops-at-once", "When bos_id equals eos_id, nothing is generated: the test for eos also looks at bos.", {"bos_stops": True}),
-    Slip("bos-stops-at-once", "When bos_id equals eos_id, it stops after one token: the test for eos also looks at bos.", {"stop": "anything in ids"}),
-    Slip("no-length-limit", "max_len is not respected: if the model never emits eos, this loop never ends.", {"limit": "none"}),
+    Slip("one-step-only", "The loop ends after its first step: is the `return` or `break` indented too far?",
+         {"stop": "at once"}),
+    Slip("stops-unless-eos", "The loop stops at the first token that is *not* eos: the comparison is the wrong way "
+         "round.", {"stop": "not eos"}),
+    Slip("bos-stops-at-once", "When bos_id equals eos_id, nothing is generated: the test for eos also looks at bos.",
+         {"bos_stops": True}),
+    Slip("bos-stops-at-once", "When bos_id equals eos_id, it stops after one token: the test for eos also looks at "
+         "bos.", {"stop": "anything in ids"}),
+    Slip("no-length-limit", "max_len is not respected: if the model never emits eos, this loop never ends.",
+         {"limit": "none"}),
     Slip("one-token-too-many", "max_len is exceeded by one token when eos does not come.", {"limit": "one more"}),
     Slip("two-tokens-too-many", "max_len is exceeded by two tokens when eos does not come.", {"limit": "two more"}),
     Slip("one-token-too-few", "One token too few is generated when eos does not come.", {"limit": "one less"}),
     Slip("two-tokens-too-few", "Two tokens too few are generated when eos does not come.", {"limit": "two less"}),
-    *(Slip("fixed-length-limit", f"max_len is ignored: the loop ends after {n} tokens, whatever max_len is.", {"limit": f"fixed {n}"})
+    *(Slip("fixed-length-limit",
+      f"max_len is ignored: the loop ends after {n} tokens, whatever max_len is.", {"limit": f"fixed {n}"})
       for n in (10, 20, 50)),
-    Slip("last-token-dropped", "The last token is always dropped: right when it is eos, but without eos a real token is lost.",
+    Slip("last-token-dropped", "The last token is always dropped: right when it is eos, but without eos a real token "
+         "is lost.",
          {"last": "dropped"}),
     Slip("eos-appended-always", "eos is appended even when the model did not generate it.", {"eos": "appended"}),
     Slip("eos-appended-always", "eos is appended when max_len ends the loop, although the model did not generate it.",
@@ -268,7 +291,7 @@ SLIPS = (
 )
 
 
-# ---- measurements --------------------------------------------------------------------------------------------------
+# ---- measurements ------------------------------------------------------------
 
 
 def ids_are_whole_numbers(seen):
@@ -277,7 +300,8 @@ def ids_are_whole_numbers(seen):
         got = outcome.output
         floats = isinstance(got, torch.Tensor) and got.is_floating_point() or isinstance(got, list | tuple) and any(type(i) is float for i in got)
         if floats:
-            return Finding("ids-are-floats", "The ids are floats; token ids are whole numbers.", f"Look at {LOOK['pick']}.")
+            return Finding("ids-are-floats",
+                           "The ids are floats; token ids are whole numbers.", f"Look at {LOOK['pick']}.")
     return None
 
 
@@ -300,7 +324,8 @@ def length(seen):
         if not isinstance(got, list) or not all(isinstance(x, int) for x in got):
             return Finding("no-list-of-ids", f"It returns {type(got).__name__}; a list of ids is wanted.")
         if len(got) > probe.args[3] + 1:
-            return Finding("too-long", f"With max_len = {probe.args[3]} it returns {len(got)} ids.", f"Look at {LOOK['limit']}.")
+            return Finding("too-long",
+                           f"With max_len = {probe.args[3]} it returns {len(got)} ids.", f"Look at {LOOK['limit']}.")
         if len(got) != len(want):
             says = f"When {probe.facts[0]}, {probe.facts[-1]}, it returns {len(got)} ids; {len(want)} are right."
             return Finding("wrong-length", says, f"Look at {LOOK['stop']}, and at {LOOK['limit']}.")
@@ -320,16 +345,18 @@ EXERCISE = Exercise(
     parts=("ids",),
     probes=PROBES,
     examples=(
-        Example("A model that ends after four tokens; bos_id = 1, eos_id = 2, max_len = 8:", (StepFn(20, {4: 2}), 1, 2, 8)),
+        Example("A model that ends after four tokens; bos_id = 1, eos_id = 2, max_len = 8:",
+                (StepFn(20, {4: 2}), 1, 2, 8)),
         Example("A model that never ends; bos_id = 1, eos_id = 2, max_len = 5:", (StepFn(21, {}), 1, 2, 5)),
         Example("bos_id = eos_id = 1, max_len = 6:", (StepFn(22, {3: 1}), 1, 1, 6)),
         Example("bos_id = 900, eos_id = 950, max_len = 6:", (StepFn(23, {3: 950}), 900, 950, 6)),
     ),
     hints=(
         "Write down the prefix that the model sees in step 1, 2 and 3, and the two reasons to stop.",
-        "Start with [bos_id]. As long as the list is shorter than max_len: ask step_fn for the logits of the whole list, append the index of the "
-        "largest, and stop if that was eos_id.",
-        "while len(ids) < max_len: next_id = int(step_fn(ids).argmax()); append it; then compare next_id (not bos!) with eos_id by ==.",
+        "Start with [bos_id]. As long as the list is shorter than max_len: ask step_fn for the logits of the whole "
+        "list, append the index of the largest, and stop if that was eos_id.",
+        "while len(ids) < max_len: next_id = int(step_fn(ids).argmax()); append it; then compare next_id (not bos!) "
+        "with eos_id by ==.",
     ),
     variant=stages,
     slips=SLIPS,

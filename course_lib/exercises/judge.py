@@ -60,7 +60,8 @@ def judge(exercise, candidate, make_runner):
     seen = gather(exercise, make_runner(candidate))
     verdict = next(v for v in (_take(step, seen) for step in STEPS) if v is not None)
     if seen.troubles:
-        verdict = replace(verdict, look=f"{verdict.look}\n(The checker itself stumbled, please report it: {seen.troubles[0]})".strip())
+        verdict = replace(verdict, look=f"{verdict.look}\n(The checker itself stumbled, please report it: "
+                          f"{seen.troubles[0]})".strip())
     wanted = verdict.status in ("failed", "error") and verdict.show
     return verdict, _take(table_for, seen) if wanted else None
 
@@ -74,14 +75,15 @@ def _take(step, seen):
         return None
 
 
-# ---- the steps: Evidence -> Verdict or None ------------------------------------------------------------------------
+# ---- the steps: Evidence -> Verdict or None ------------------------------------------------------------
 
 
 def took_too_long(seen):
     outcome = seen.outcomes[-1]
     if outcome.raised and outcome.raised.timed_out:
         says = f"Stopped after {outcome.seconds:.0f} seconds: a loop that does not end? A call takes milliseconds."
-        return Verdict("timeout", "takes-too-long", says, _facts(seen.probes[len(seen.outcomes) - 1].facts[-1:]), show=False)
+        return Verdict("timeout",
+                       "takes-too-long", says, _facts(seen.probes[len(seen.outcomes) - 1].facts[-1:]), show=False)
     return None
 
 
@@ -211,7 +213,8 @@ def wrong_when(seen):
              if all(f in seen.probes[i].facts for i in wrong) and not any(f in seen.probes[i].facts for i in fine)]  # fmt: skip
     if not facts:
         return None
-    return Verdict(_status(seen), "wrong-when", f"Wrong whenever {facts[0]}, and right otherwise.", "What does your code do then?")
+    return Verdict(_status(seen), "wrong-when",
+                   f"Wrong whenever {facts[0]}, and right otherwise.", "What does your code do then?")
 
 
 def different(seen):
@@ -231,7 +234,7 @@ STEPS = (
 )  # fmt: skip
 
 
-# ---- words ---------------------------------------------------------------------------------------------------------
+# ---- words ------------------------------------------------------------
 
 
 def _kind(value):
@@ -281,8 +284,8 @@ def _change(seen, name, before, after):
     right = all(seen.is_right(i) for i in seen.valid)
     what = "The returned value is right, but y" if right else "Y"
     return (
-        f"{what}our function changes the caller's `{name}` in place: it {how}. Whoever uses `{name}` next gets the changed "
-        "one. Make a new tensor, or copy first."
+        f"{what}our function changes the caller's `{name}` in place: it {how}. Whoever uses `{name}` next gets the "
+        f"changed one. Make a new tensor, or copy first."
     )
 
 
@@ -294,7 +297,8 @@ def _chance_or_memory(seen, probe):
         answers.append(seen.ask(*fresh(probe.args)))
     if not agrees(answers[0], answers[1], 1e-6):
         says = "Two equal calls give two answers: the function remembers something from call to call, or uses random numbers."
-        return Verdict("failed", "remembers-earlier-calls", says, "A function must depend on its arguments only.", show=False)
+        return Verdict("failed",
+                       "remembers-earlier-calls", says, "A function must depend on its arguments only.", show=False)
     words = words_in(seen.runner.candidate)
     culprit = next((w for w in ("dropout", "Dropout", "multinomial", "bernoulli", "rand", "randn") if w in words), None)
     named = f" (`{culprit}`)" if culprit else " (dropout, sampling, random initial values)"

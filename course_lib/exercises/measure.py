@@ -30,7 +30,7 @@ def parts_of(seen):
     return found
 
 
-# ---- types and shapes ----------------------------------------------------------------------------------------------
+# ---- types and shapes ------------------------------------------------------------
 
 
 def wrong_kind(seen):
@@ -41,22 +41,26 @@ def wrong_kind(seen):
             if not isinstance(got, tuple | list):
                 return Finding("returns-one-value", f"The function returns one value; it must return two: {names}.")
             if len(got) != len(want):
-                return Finding("returns-wrong-number", f"The function returns {len(got)} values; it must return {len(want)}: {names}.")
+                return Finding("returns-wrong-number",
+                    f"The function returns {len(got)} values; it must return {len(want)}: {names}.")
             if all(agrees(g, w) for g, w in zip(reversed(got), want, strict=True)):
-                return Finding("returns-in-other-order", f"The two values are right, but in the other order: return {names}.")
+                return Finding("returns-in-other-order",
+                    f"The two values are right, but in the other order: return {names}.")
             odd = [g for g, w in zip(got, want, strict=True) if isinstance(w, torch.Tensor) and not isinstance(g, torch.Tensor)]
             got, want = (odd or got)[0], want[0]
         elif isinstance(got, tuple | list) and isinstance(want, torch.Tensor):
             return _sequence_for_tensor(got, want)
         if isinstance(want, torch.Tensor) and not isinstance(got, torch.Tensor):
-            return Finding("returns-no-tensor", f"The function returns a {type(got).__name__}; it must return a torch tensor.")
+            return Finding("returns-no-tensor",
+                           f"The function returns a {type(got).__name__}; it must return a torch tensor.")
     return None
 
 
 def _sequence_for_tensor(got, want):
     right = any(agrees(part, want) for part in got)
     if right:
-        return Finding("returns-too-much", f"The function returns {len(got)} values; only one is asked for, and it is right.")
+        return Finding("returns-too-much",
+                       f"The function returns {len(got)} values; only one is asked for, and it is right.")
     says = f"The function returns a {type(got).__name__} of {len(got)} things; it must return one tensor of shape {tuple(want.shape)}."
     return Finding("returns-a-list", says)
 
@@ -101,11 +105,13 @@ def not_finite(seen):
         if outcome.raised or probe.rule == "raises" or is_finite(outcome.output) or not is_finite(seen.wants[i]):
             continue
         when = f" when {probe.facts[0]}" if probe.facts else ""
-        return Finding("not-finite", f"The answer holds NaN or inf{when}.", "Look for ∞ − ∞, 0 · ∞, 0 / 0, or an exp of something large.")
+        return Finding("not-finite",
+                       f"The answer holds NaN or inf{when}.",
+                       "Look for ∞ − ∞, 0 · ∞, 0 / 0, or an exp of something large.")
     return None
 
 
-# ---- which input moves which output --------------------------------------------------------------------------------
+# ---- which input moves which output ------------------------------------------------------------
 
 
 def ignores_an_argument(seen):
@@ -119,7 +125,8 @@ def ignores_an_argument(seen):
             answer = seen.ask(*args)
             if answer is not None and agrees(answer, got, 1e-6) and not agrees(seen.exercise.reference(*args), want, 1e-3):
                 name = seen.exercise.parameters[n]
-                return Finding(f"ignores-{name}", f"`{name}` has no influence on what is returned: change it, and nothing changes.")
+                return Finding(f"ignores-{name}",
+                    f"`{name}` has no influence on what is returned: change it, and nothing changes.")
     return None
 
 
@@ -162,7 +169,7 @@ def _with_other_rows(tensor):
     return changed
 
 
-# ---- simple relations to the right answer --------------------------------------------------------------------------
+# ---- simple relations to the right answer ------------------------------------------------------------
 
 
 def simply_related(seen):
@@ -224,7 +231,7 @@ GENERAL = (
 )  # fmt: skip
 
 
-# ---- remarks on an answer that passed ------------------------------------------------------------------------------
+# ---- remarks on an answer that passed ------------------------------------------------------------
 
 
 def keeps_dtype(seen):

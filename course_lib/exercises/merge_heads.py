@@ -43,8 +43,10 @@ def stages(x, *, order="heads beside features", reduce=None, after=None, read="r
         return x.reshape(B, h * T, d_k)
     if order == "along tokens, interleaved":
         return x.transpose(1, 2).reshape(B, T * h, d_k)
-    orders = {"heads beside features": (0, 2, 1, 3), "not turned": (0, 1, 2, 3), "interleaved": (0, 2, 3, 1), "d_k first": (0, 3, 1, 2),
-              "heads and d_k exchanged": (0, 3, 2, 1), "last two exchanged": (0, 1, 3, 2), "batch and tokens exchanged": (2, 0, 1, 3),
+    orders = {"heads beside "
+        "features": (0, 2, 1, 3), "not turned": (0, 1, 2, 3), "interleaved": (0, 2, 3, 1), "d_k first": (0, 3, 1, 2),
+              "heads and d_k exchanged": (0, 3, 2, 1),
+                  "last two exchanged": (0, 1, 3, 2), "batch and tokens exchanged": (2, 0, 1, 3),
               "batch and heads exchanged": (1, 0, 2, 3), "tokens first": (2, 1, 0, 3)}  # fmt: skip
     if read == "view" and order == "heads beside features":
         return x.transpose(1, 2).view(B, T, h * d_k)
@@ -71,42 +73,57 @@ def _finish(moved, B, h, T, d_k, after):
 
 
 SLIPS = (
-    Slip("reshape-scrambles", "The shape is right, but a token gets numbers of other tokens: the heads are joined without being brought next "
-         "to the features first.", {"order": "not turned"}),
-    Slip("features-interleaved", "The features of the heads are interleaved: head 0's first, head 1's first, … The first d_k features "
-         "should be head 0. It is the order of the axes before joining that decides.", {"order": "interleaved"}),
-    Slip("d_k-brought-forward", "The features are brought before heads and tokens, so that the numbers of different tokens are mixed.",
+    Slip("reshape-scrambles", "The shape is right, but a token gets numbers of other tokens: the heads are joined "
+         "without being brought next to the features first.", {"order": "not turned"}),
+    Slip("features-interleaved", "The features of the heads are interleaved: head 0's first, head 1's first, … The "
+         "first d_k features should be head 0. It is the order of the axes before joining that decides.",
+         {"order": "interleaved"}),
+    Slip("d_k-brought-forward", "The features are brought before heads and tokens, so that the numbers of different "
+         "tokens are mixed.",
          {"order": "d_k first"}),
-    Slip("heads-and-d_k-exchanged", "Heads and features change places instead of heads and tokens (the wrong pair of axes).",
+    Slip("heads-and-d_k-exchanged", "Heads and features change places instead of heads and tokens (the wrong pair of "
+         "axes).",
          {"order": "heads and d_k exchanged"}),
-    Slip("last-two-axes-exchanged", "The last two axes, tokens and features, change places instead of heads and tokens.",
+    Slip("last-two-axes-exchanged", "The last two axes, tokens and features, change places instead of heads and "
+         "tokens.",
          {"order": "last two exchanged"}),
-    Slip("batch-and-tokens-mixed", "The batch axis is moved, so that sequences are mixed.", {"order": "batch and tokens exchanged"}),
-    Slip("batch-and-heads-exchanged", "Batch and heads change places instead of heads and tokens.", {"order": "batch and heads exchanged"}),
-    Slip("batch-and-tokens-exchanged", "Batch and tokens change places instead of heads and tokens.", {"order": "tokens first"}),
+    Slip("batch-and-tokens-mixed", "The batch axis is moved, so that sequences are mixed.",
+         {"order": "batch and tokens exchanged"}),
+    Slip("batch-and-heads-exchanged", "Batch and heads change places instead of heads and tokens.",
+         {"order": "batch and heads exchanged"}),
+    Slip("batch-and-tokens-exchanged", "Batch and tokens change places instead of heads and tokens.",
+         {"order": "tokens first"}),
     Slip("heads-reversed", "The heads come in reversed order: the last one first.", {"read": "reversed"}),
-    Slip("view-after-transpose", "`.view` refuses after a transpose, because the numbers are no longer contiguous in memory. It works only "
-         "for input that is itself a transposed view, as split_heads returns it; attention returns another kind.", {"read": "view"}),
-    Slip("heads-along-tokens", "The heads are put one after the other along the tokens: the sequence became h times longer. They belong side "
-         "by side, along the features.", {"order": "along tokens"}),
-    Slip("heads-between-tokens", "The heads are put between the tokens: the sequence became h times longer. They belong side by side, along "
-         "the features.", {"order": "along tokens, interleaved"}),
-    Slip("heads-averaged", "The heads are averaged: that keeps d_k features and mixes what the heads found. Put them side by side.",
+    Slip("view-after-transpose", "`.view` refuses after a transpose, because the numbers are no longer contiguous in "
+         "memory. It works only for input that is itself a transposed view, as split_heads returns it; attention "
+         "returns another kind.", {"read": "view"}),
+    Slip("heads-along-tokens", "The heads are put one after the other along the tokens: the sequence became h times "
+         "longer. They belong side by side, along the features.", {"order": "along tokens"}),
+    Slip("heads-between-tokens", "The heads are put between the tokens: the sequence became h times longer. They "
+         "belong side by side, along the features.", {"order": "along tokens, interleaved"}),
+    Slip("heads-averaged", "The heads are averaged: that keeps d_k features and mixes what the heads found. Put them "
+         "side by side.",
          {"reduce": "mean"}),
-    Slip("heads-summed", "The heads are summed: that keeps d_k features and mixes what the heads found. Put them side by side.",
+    Slip("heads-summed", "The heads are summed: that keeps d_k features and mixes what the heads found. Put them "
+         "side by side.",
          {"reduce": "sum"}),
-    Slip("heads-maximum", "Only the largest value over the heads is kept. Put the heads side by side.", {"reduce": "max"}),
-    Slip("heads-multiplied", "The heads are multiplied with each other. Put them side by side.", {"reduce": "product"}),
+    Slip("heads-maximum", "Only the largest value over the heads is kept. Put the heads side by side.",
+         {"reduce": "max"}),
+    Slip("heads-multiplied", "The heads are multiplied with each other. Put them side by side.",
+         {"reduce": "product"}),
     Slip("first-head-only", "Only the first head is returned.", {"reduce": "first"}),
     Slip("last-head-only", "Only the last head is returned.", {"reduce": "last"}),
-    Slip("heads-not-joined", "Heads and features are still two axes, (B, T, h, d_k): join them into one.", {"after": "not joined"}),
+    Slip("heads-not-joined", "Heads and features are still two axes, (B, T, h, d_k): join them into one.",
+         {"after": "not joined"}),
     Slip("features-before-tokens", "The last two axes are exchanged: (B, d_model, T) instead of (B, T, d_model).",
          {"after": "features before tokens"}),
     Slip("batch-and-tokens-joined", "Batch and tokens are joined into one axis; only heads and features should be.",
          {"after": "batch and tokens joined"}),
-    Slip("tokens-joined-too", "Tokens, heads and features are all joined into one axis; the tokens must stay one of their own.",
+    Slip("tokens-joined-too", "Tokens, heads and features are all joined into one axis; the tokens must stay one of "
+         "their own.",
          {"after": "all joined"}),
-    Slip("divided-by-h", "The result is divided by the number of heads; nothing should be changed, only moved.", {"after": "divided by h"}),
+    Slip("divided-by-h", "The result is divided by the number of heads; nothing should be changed, only moved.",
+         {"after": "divided by h"}),
 )
 
 
@@ -132,8 +149,8 @@ EXERCISE = Exercise(
     examples=(Example("One sequence with two heads of two tokens and two features, 0 to 7:", (counting(1, 2, 2, 2),)),),
     hints=(
         "It undoes split_heads: the same two steps backwards.",
-        "First bring the heads next to the features, (B, T, h, d_k); then join these last two axes into one. Joining without moving first "
-        "gives the right shape and the wrong numbers.",
+        "First bring the heads next to the features, (B, T, h, d_k); then join these last two axes into one. Joining "
+        "without moving first gives the right shape and the wrong numbers.",
         "x.transpose(…, …).reshape(B, T, h * d_k); `.view` in place of `.reshape` would refuse here.",
     ),
     variant=stages,

@@ -22,7 +22,8 @@ def no_future_leak(model, tokens, modes=("train", "eval")):
             for t in range(1, tokens.shape[1]):
                 gap = (_answer(model, _changed(tokens, t)) - before)[:, :t].abs()
                 assert gap.max() < CLOSE, (
-                    f"in {mode} mode the token at position {t} changes the output at position {_where(gap)}: the future leaks"
+                    f"in {mode} mode the token at position {t} changes the output at position {_where(gap)}: the "
+                    f"future leaks"
                 )
 
 
@@ -87,7 +88,8 @@ def cached_equals_uncached(model, tokens, step=None):
                 pieces.append(output)
             gap = (torch.cat(pieces, dim=1) - whole).abs()
             assert gap.max() < CLOSE, (
-                f"with a first piece of {first} and the rest one by one, the output at position {_where(gap)} differs from the uncached one"
+                f"with a first piece of {first} and the rest one by one, the output at position {_where(gap)} "
+                f"differs from the uncached one"
             )
 
 

@@ -52,7 +52,7 @@ def stages(x, w_q, w_k, w_v, w_o, n_heads, mask=None, **knobs):
     return multi_head_stages(x, x, w_q, w_k, w_v, w_o, n_heads, mask, **knobs)
 
 
-# ---- measurements --------------------------------------------------------------------------------------------------
+# ---- measurements ------------------------------------------------------------
 
 
 def _plain(seen):
@@ -72,7 +72,8 @@ def does_not_use(seen):
     for n, name in enumerate(seen.exercise.parameters[1:5], start=1):
         other = seen.ask(*args[:n], args[n].flip(0) * 1.3, *args[n + 1 :])
         if other is not None and base is not None and torch.allclose(base, other, atol=1e-6):
-            return Finding(f"ignores-{name}", f"`{name}` has no influence on the result: it is never used.", "Look at the projections.")
+            return Finding(f"ignores-{name}",
+                           f"`{name}` has no influence on the result: it is never used.", "Look at the projections.")
     other = seen.ask(*args[:5], 1)
     if other is not None and torch.allclose(base, other, atol=1e-5):
         return Finding("one-head-only", "The result does not depend on n_heads: split the projections into heads.")
@@ -88,7 +89,8 @@ def looks_only_back(seen):
     x[:, -1] += 1.0
     one, two = seen.ask(*args), seen.ask(x, *args[1:])
     if one is not None and two is not None and torch.allclose(one[:, 0], two[:, 0], atol=1e-6):
-        return Finding("last-token-unseen", "Without a mask, the first token's result must depend on the last token; yours does not.")
+        return Finding("last-token-unseen",
+                       "Without a mask, the first token's result must depend on the last token; yours does not.")
     return None
 
 
@@ -100,7 +102,9 @@ def without_output_matrix(seen):
     args = (*args[:4], torch.eye(args[0].shape[-1], dtype=args[0].dtype), args[5])
     got, want = seen.ask(*args), seen.exercise.reference(*args)
     if got is not None and torch.allclose(got, want, atol=2e-4):
-        return Finding("output-projection", "All is right up to w_o: with the identity as w_o your result is right.", f"Look at {LOOK['output']}.")
+        return Finding("output-projection",
+                       "All is right up to w_o: with the identity as w_o your result is right.",
+                       f"Look at {LOOK['output']}.")
     return None
 
 
@@ -143,10 +147,10 @@ EXERCISE = Exercise(
     ),
     hints=(
         "You have all the parts: project, split, attend, merge, project. Which of them has to happen for each head?",
-        "q, k and v are x times a whole matrix each, and only then split into heads. After attention the heads are merged, and the last matrix "
-        "mixes them.",
-        "q = split_heads(x @ w_q, n_heads), the same for k and v; heads, _ = scaled_dot_product_attention(q, k, v, …); then merge_heads and w_o. "
-        "A (B, T, T) mask needs mask[:, None].",
+        "q, k and v are x times a whole matrix each, and only then split into heads. After attention the heads are "
+        "merged, and the last matrix mixes them.",
+        "q = split_heads(x @ w_q, n_heads), the same for k and v; heads, _ = scaled_dot_product_attention(q, k, v, "
+        "…); then merge_heads and w_o. A (B, T, T) mask needs mask[:, None].",
     ),
     variant=stages,
     slips=(*PROJECTIONS, *HEADS, *ATTENTION, *MASKS, *ANSWERS),

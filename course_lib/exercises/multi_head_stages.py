@@ -13,7 +13,8 @@ def projected(x, w, how="x @ w"):
     """One projection. how: what may go wrong with it."""
     if how == "x @ w":
         return x @ w
-    return {"transposed": lambda: x @ w.T, "missing": lambda: x, "twice": lambda: x @ w @ w, "elementwise": lambda: x * w.diagonal(),
+    return {"transposed": lambda: x @ w.T,
+        "missing": lambda: x, "twice": lambda: x @ w @ w, "elementwise": lambda: x * w.diagonal(),
             "relu": lambda: (x @ w).relu(), "plus x": lambda: x @ w + x}[how]()  # fmt: skip
 
 
@@ -40,7 +41,8 @@ def cut_heads(x, h, how="features"):
     if how == "width h":
         found = min(h, max(1, x.shape[-1] // h))  # slices beyond the last feature are empty
         return torch.stack([x[..., i * h : (i + 1) * h] for i in range(found)], dim=1)
-    return split_heads.stages(x, h, **{"features": {}, "scrambled": {"cut": "scrambled"}, "strided": {"cut_into": "(d_k, h)"},
+    return split_heads.stages(x, h, **{
+                              "features": {}, "scrambled": {"cut": "scrambled"}, "strided": {"cut_into": "(d_k, h)"},
                                        "h and d_k": {"cut_into": "h and d_k exchanged"}, "tokens": {"cut": "tokens"},
                                        "batch": {"cut": "batch joined"}, "reversed": {"cut_into": "from the end"},
                                        "first": {"cut_into": "always the first"}}[how])  # fmt: skip
@@ -79,8 +81,11 @@ def per_head(mask, how):
 
 
 def multi_head_stages(
-    x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, mask=None, *, before="", weights_for="qkvo", project_q="x @ w", project_k="x @ w",
-    project_v="x @ w", project_all="", output="x @ w", early_split=False, cut="features", cut_v="", join="side by side", heads="n_heads",
+    x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, mask=None, *, before="",
+        weights_for="qkvo", project_q="x @ w", project_k="x @ w",
+    project_v="x @ w",
+        project_all="",
+            output="x @ w", early_split=False, cut="features", cut_v="", join="side by side", heads="n_heads",
     scale="√d_k", add="", answer="result", head_mask="", x_v=None, **attention,
 ):  # fmt: skip
     """x_q (B, T, d), x_kv (B, S, d), x_v like x_kv if other; see the slips of the two exercises for the knobs."""
@@ -127,5 +132,6 @@ def finished(result, weights, x_q, x_kv, w_o, output, add, answer):
         result = result.softmax(-1)
     elif add == "encoder":
         result = result + x_kv
-    return {"result": result, "pair": (result, weights), "weights": weights, "first sequence": result[:1], "turned": result.transpose(0, 1),
+    return {"result": result,
+        "pair": (result, weights), "weights": weights, "first sequence": result[:1], "turned": result.transpose(0, 1),
             "mean over tokens": result.mean(1), "last token": result[:, -1]}[answer]  # fmt: skip

@@ -188,7 +188,7 @@ def _copy(value, grad=False):
 
 def _gradients(output, args):
     """Gradient of the summed output with respect to each argument, None where the output does not hang on it."""
-    outputs = [t for t in (output if isinstance(output, tuple) else (output,)) if _has_gradient(t)]
+    outputs = [t for t in (output if isinstance(output, tuple | list) else (output,)) if _has_gradient(t)]
     wanted = [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad]
     if not outputs or not wanted:
         return tuple(None for _ in args)

@@ -8,7 +8,9 @@ from course_lib.training import shift_right as reference
 
 def _probe(B, T, bos_id, seed, *facts):
     targets = torch.randint(3, 900, (B, T), generator=torch.Generator().manual_seed(seed))
-    return Probe((targets, bos_id), (f"bos_id is {'0' if bos_id == 0 else '1' if bos_id == 1 else '2' if bos_id == 2 else 'large'}", *facts))
+    return Probe((targets, bos_id), (
+                 f"bos_id is {'0' if bos_id == 0 else '1' if bos_id == 1 else '2' if bos_id == 2 else 'large'}",
+                 *facts))
 
 
 PROBES = (
@@ -22,9 +24,11 @@ PROBES = (
 )
 
 
-def stages(targets, bos_id, *, axis="time", by=1, bos="first column", fill="bos_id", length="T", dtype="as it is", tail="", lead=""):
+def stages(targets, bos_id, *, axis="time",
+           by=1, bos="first column", fill="bos_id", length="T", dtype="as it is", tail="", lead=""):
     """Move the tokens along an axis and put bos where a place became free. Each word is a knob."""
-    fill = {"bos_id": bos_id, "0": 0, "1": 1, "-1": -1, "2": 2, "first token": None, "last token": None}[fill] if fill != "-100" else -100
+    fill = {"bos_id": bos_id,
+        "0": 0, "1": 1, "-1": -1, "2": 2, "first token": None, "last token": None}[fill] if fill != "-100" else -100
     B, T = targets.shape
     if axis == "flat":
         moved = targets.flatten().roll(by).reshape(B, T)
@@ -53,14 +57,17 @@ def stages(targets, bos_id, *, axis="time", by=1, bos="first column", fill="bos_
         moved = moved[0]
     if tail == "flat":
         moved = moved.flatten()
-    return moved if dtype == "as it is" else moved.to({"float": torch.float32, "double": torch.float64, "bool": torch.bool}[dtype])
+    return moved if dtype == "as it is" else moved.to({
+        "float": torch.float32, "double": torch.float64, "bool": torch.bool}[dtype])
 
 
 def _with_bos(moved, targets, fill, bos, by):
     """Put bos (or whatever fill is) somewhere."""
     moved = moved.clone()
-    columns = {"first column": (slice(None), 0), "last column": (slice(None), -1), "first row": (0, slice(None)), "first entry": (0, 0),
-               "first two columns": (slice(None), slice(0, 2)), "second column": (slice(None), slice(1, 2)), "everywhere": (slice(None),) * 2}  # fmt: skip
+    columns = {"first column": (slice(None), 0),
+        "last column": (slice(None), -1), "first row": (0, slice(None)), "first entry": (0, 0),
+               "first two columns": (slice(None), slice(0, 2)),
+                   "second column": (slice(None), slice(1, 2)), "everywhere": (slice(None),) * 2}  # fmt: skip
     if bos == "nowhere":
         return moved
     if fill is None:
@@ -72,44 +79,59 @@ def _with_bos(moved, targets, fill, bos, by):
 
 RULE = "At position t the decoder reads target t − 1 (bos at the start) and predicts target t."
 SLIPS = (
-    Slip("not-shifted", "Nothing is shifted: the decoder's input is the very token it has to predict, so that it can copy. " + RULE,
+    Slip("not-shifted", "Nothing is shifted: the decoder's input is the very token it has to predict, so that it can "
+         "copy. " + RULE,
          {"by": 0, "bos": "nowhere"}),
-    Slip("bos-overwrites-the-first", "The first token is overwritten by bos, but nothing is shifted: from position 1 on the input is the token to "
-         "predict.", {"by": 0}),
+    Slip("bos-overwrites-the-first", "The first token is overwritten by bos, but nothing is shifted: from position 1 "
+         "on the input is the token to predict.", {"by": 0}),
     Slip("shifted-left", "The tokens are shifted the other way, to the left: the decoder would read token t + 1.",
          {"by": -1, "bos": "last column"}),
-    Slip("shifted-left-bos-first", "The tokens are shifted the other way, to the left (and the first is overwritten by bos).", {"by": -1}),
-    Slip("shifted-left-and-wrapped", "The tokens are shifted to the left, and the first one comes in at the end.", {"by": -1, "bos": "nowhere"}),
-    Slip("shifted-left-filled", "The tokens are shifted to the left, with 0 at the end.", {"by": -1, "bos": "last column", "fill": "0"}),
+    Slip("shifted-left-bos-first", "The tokens are shifted the other way, to the left (and the first is overwritten "
+         "by bos).", {"by": -1}),
+    Slip("shifted-left-and-wrapped", "The tokens are shifted to the left, and the first one comes in at the end.",
+         {"by": -1, "bos": "nowhere"}),
+    Slip("shifted-left-filled", "The tokens are shifted to the left, with 0 at the end.",
+         {"by": -1, "bos": "last column", "fill": "0"}),
     Slip("shifted-by-two", f"The tokens are shifted by two places. {RULE}", {"by": 2, "bos": "first two columns"}),
-    Slip("shifted-by-two-bos-once", f"The tokens are shifted by two places, with bos in the first only. {RULE}", {"by": 2}),
-    Slip("last-token-wraps", "The last token comes back in at the front: column 0 should be bos_id.", {"bos": "nowhere"}),
-    Slip("bos-in-the-last-column", "bos is written into the last column; it belongs into the first.", {"bos": "last column"}),
-    Slip("bos-at-the-end-not-shifted", "bos is written over the last token, and nothing is shifted.", {"bos": "last column", "by": 0}),
-    Slip("bos-in-the-first-entry-only", "Only the first sequence gets bos: every row needs it in column 0.", {"bos": "first entry"}),
+    Slip("shifted-by-two-bos-once", f"The tokens are shifted by two places, with bos in the first only. {RULE}",
+         {"by": 2}),
+    Slip("last-token-wraps", "The last token comes back in at the front: column 0 should be bos_id.",
+         {"bos": "nowhere"}),
+    Slip("bos-in-the-last-column", "bos is written into the last column; it belongs into the first.",
+         {"bos": "last column"}),
+    Slip("bos-at-the-end-not-shifted", "bos is written over the last token, and nothing is shifted.",
+         {"bos": "last column", "by": 0}),
+    Slip("bos-in-the-first-entry-only", "Only the first sequence gets bos: every row needs it in column 0.",
+         {"bos": "first entry"}),
     Slip("bos-row", "bos fills the first *row*: sequences are shifted along the batch axis. Tokens run along axis 1.",
          {"axis": "batch", "bos": "first row"}),
-    Slip("rolled-along-the-batch", "The rows are moved: row r holds the tokens of row r − 1 (with bos in front). Shift along the tokens, axis 1.",
+    Slip("rolled-along-the-batch", "The rows are moved: row r holds the tokens of row r − 1 (with bos in front). "
+         "Shift along the tokens, axis 1.",
          {"axis": "batch"}),
-    Slip("rolled-along-the-batch-without-bos", "The rows are moved: row r holds the tokens of row r − 1. Shift along the tokens, axis 1; and bos "
-         "is missing.", {"axis": "batch", "bos": "nowhere"}),
-    Slip("shifted-through-the-rows", "The whole batch is shifted as one long sequence: the last token of a row comes first in the next.",
+    Slip("rolled-along-the-batch-without-bos", "The rows are moved: row r holds the tokens of row r − 1. Shift along "
+         "the tokens, axis 1; and bos is missing.", {"axis": "batch", "bos": "nowhere"}),
+    Slip("shifted-through-the-rows", "The whole batch is shifted as one long sequence: the last token of a row comes "
+         "first in the next.",
          {"axis": "flat, with bos in front"}),
-    Slip("shifted-through-the-rows-and-wrapped", "The whole batch is shifted as one long sequence: the last token of a row comes first in the next, "
-         "and bos is missing.", {"axis": "flat", "bos": "nowhere"}),
+    Slip("shifted-through-the-rows-and-wrapped", "The whole batch is shifted as one long sequence: the last token of "
+         "a row comes first in the next, and bos is missing.", {"axis": "flat", "bos": "nowhere"}),
     Slip("bos-is-0", "Column 0 is 0, whatever bos_id is.", {"fill": "0"}),
     Slip("bos-is-1", "Column 0 is 1, whatever bos_id is.", {"fill": "1"}),
     Slip("bos-is-2", "Column 0 is 2, whatever bos_id is.", {"fill": "2"}),
     Slip("bos-is-minus-1", "Column 0 is −1, whatever bos_id is.", {"fill": "-1"}),
     Slip("bos-is-minus-100", "Column 0 is −100, whatever bos_id is.", {"fill": "-100"}),
-    Slip("first-token-repeated", "Column 0 is the first token, so that it comes twice; it should be bos_id.", {"fill": "first token"}),
-    Slip("one-token-too-long", "bos is put in front, but the last token is kept: the result has T + 1 tokens; it must have T, like the targets.",
+    Slip("first-token-repeated", "Column 0 is the first token, so that it comes twice; it should be bos_id.",
+         {"fill": "first token"}),
+    Slip("one-token-too-long", "bos is put in front, but the last token is kept: the result has T + 1 tokens; it "
+         "must have T, like the targets.",
          {"length": "T + 1"}),
     Slip("bos-appended", "bos is put at the end, and nothing is shifted: (B, T + 1).", {"length": "T + 1, bos last"}),
     Slip("one-token-too-short", "The result has T − 1 tokens: the last column is missing.", {"length": "T - 1"}),
-    Slip("first-token-dropped", "The first token is dropped, (B, T − 1): these are the targets of the next step, not the decoder's input.",
+    Slip("first-token-dropped", "The first token is dropped, (B, T − 1): these are the targets of the next step, not "
+         "the decoder's input.",
          {"length": "T - 1, targets"}),
-    Slip("bos-missing", "The last token is dropped, but bos is not put in front: (B, T − 1).", {"length": "without bos"}),
+    Slip("bos-missing", "The last token is dropped, but bos is not put in front: (B, T − 1).",
+         {"length": "without bos"}),
     Slip("only-bos", "Everything is bos.", {"bos": "everywhere"}),
     Slip("second-column", "bos is written into column 1; it belongs into column 0.", {"bos": "second column"}),
     Slip("reversed", "The tokens come in reversed order.", {"tail": "reversed"}),
@@ -144,8 +166,8 @@ EXERCISE = Exercise(
     examples=(Example("targets = [[5, 6, 7], [8, 9, 4]], bos_id = 1:", (torch.tensor([[5, 6, 7], [8, 9, 4]]), 1)),),
     hints=(
         "Write down two rows: what the decoder has to predict, and below it what it may have read by then.",
-        "Every token moves one place to the right along the tokens (axis 1); the last one falls out, and column 0 becomes bos_id. Do not write "
-        "into the targets.",
+        "Every token moves one place to the right along the tokens (axis 1); the last one falls out, and column 0 "
+        "becomes bos_id. Do not write into the targets.",
         "Make an empty tensor like the targets (full_like), then fill column 0 and columns 1: from targets[:, :-1].",
     ),
     variant=stages,
@@ -153,7 +175,8 @@ EXERCISE = Exercise(
     contract=(ids_are_floats,),
     remarks=(other_integers,),
     look={
-        "axis": "the axis along which you shift", "by": "by how much, and in which direction", "bos": "where bos goes", "fill": "what is written there",
+        "axis": "the axis along which you shift",
+            "by": "by how much, and in which direction", "bos": "where bos goes", "fill": "what is written there",
         "length": "the length of what you join", "tail": "what is returned",
     },
 )  # fmt: skip

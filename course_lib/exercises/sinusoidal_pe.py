@@ -71,23 +71,28 @@ def speeds(d, exponent="2i / d", base=10000.0, speed="base ^ -exponent"):
         "log10": lambda: torch.exp(-e * math.log10(base)),
         "log2": lambda: torch.exp(-e * math.log2(base)),
         "2 ^ -i": lambda: 2.0 ** -(torch.arange(d, dtype=torch.float64) // 2),
-        "-log(base) / d // 2": lambda: torch.exp((torch.arange(d, dtype=torch.float64) // 2 * 2) * (-math.log(base) / d // 2)),
+        "-log(base) / d // "
+        "2": lambda: torch.exp((torch.arange(d, dtype=torch.float64) // 2 * 2) * (-math.log(base) / d // 2)),
         "-log(base) // d": lambda: torch.exp((torch.arange(d, dtype=torch.float64) // 2 * 2) * (-math.log(base) // d)),
-        "-(log(base) / d // 2)": lambda: torch.exp((torch.arange(d, dtype=torch.float64) // 2 * 2) * -(math.log(base) / d // 2)),
+        "-(log(base) / d // "
+        "2)": lambda: torch.exp((torch.arange(d, dtype=torch.float64) // 2 * 2) * -(math.log(base) / d // 2)),
     }[speed]()
 
 
-def stages(n_positions, d_model, *, first=0, exponent="2i / d", base=10000.0, speed="base ^ -exponent", unit="", layout="sin, cos", after="",
+def stages(n_positions, d_model, *, first=0, exponent="2i / d",
+           base=10000.0, speed="base ^ -exponent", unit="", layout="sin, cos", after="",
            position="p"):  # fmt: skip
     """Positions times speeds, then sine and cosine, in some layout."""
     n, d = n_positions, d_model
     if position == "sizes exchanged":
         n, d = d, n
     p = torch.arange(first, first + n, dtype=torch.float64)
-    p = {"p / n": p / n, "p / (n - 1)": p / max(n - 1, 1), "reversed": p.flip(0), "squared": p**2, "root": p.clamp(min=0).sqrt(),
+    p = {"p / n": p / n,
+        "p / (n - 1)": p / max(n - 1, 1), "reversed": p.flip(0), "squared": p**2, "root": p.clamp(min=0).sqrt(),
          "none": torch.ones_like(p), "p // 2": p // 2, "2p": 2 * p}.get(position, p)  # fmt: skip
     angle = p[:, None] * speeds(d, exponent, base, speed)
-    angle = angle * {"degrees": math.pi / 180, "2π": 2 * math.pi, "π": math.pi, "/ 2π": 1 / (2 * math.pi), "": 1.0}[unit]
+    angle = angle * {
+        "degrees": math.pi / 180, "2π": 2 * math.pi, "π": math.pi, "/ 2π": 1 / (2 * math.pi), "": 1.0}[unit]
     pe = _laid_out(angle, layout)
     return _after(pe, n, d, after)
 
@@ -146,105 +151,143 @@ def _base(value, says):
 
 
 SLIPS = (
-    Slip("exponent-doubled", "The first pair is right, later pairs are too slow: the exponent is doubled. A counter that already runs in steps "
-         f"of two must not be doubled again. {FORMULA}", {"exponent": "4i / d"}),
-    Slip("exponent-halved", f"The first pair is right, later pairs are too fast: the exponent is i / d_model, half of what it should be (or the base is 100). {FORMULA}",
+    Slip("exponent-doubled", f"The first pair is right, later pairs are too slow: the exponent is doubled. A counter "
+         f"that already runs in steps of two must not be doubled again. {FORMULA}", {"exponent": "4i / d"}),
+    Slip("exponent-halved", f"The first pair is right, later pairs are too fast: the exponent is i / d_model, half "
+         f"of what it should be (or the base is 100). {FORMULA}",
          {"exponent": "i / d"}),
-    Slip("cosine-with-its-own-exponent", "The sine columns are right, the cosine columns are not: their exponent uses their own column number. "
-         "Sine and cosine of a pair share one speed.", {"exponent": "j / d"}),
-    Slip("exponent-from-column-doubled", f"The exponent is 2j / d_model with the column number j; j already counts both columns of a pair. {FORMULA}",
+    Slip("cosine-with-its-own-exponent", "The sine columns are right, the cosine columns are not: their exponent "
+         "uses their own column number. Sine and cosine of a pair share one speed.", {"exponent": "j / d"}),
+    Slip("exponent-from-column-doubled", f"The exponent is 2j / d_model with the column number j; j already counts "
+         f"both columns of a pair. {FORMULA}",
          {"exponent": "2j / d"}),
-    Slip("cosine-one-pair-further", "The sine columns are right; the cosines have the speed of the next pair. Sine and cosine of a pair share one.",
+    Slip("cosine-one-pair-further", "The sine columns are right; the cosines have the speed of the next pair. Sine "
+         "and cosine of a pair share one.",
          {"exponent": "cosine one further"}),
-    Slip("exponent-reaches-one", f"The speeds are spread from 1 to exactly 1/10000 (the exponent is divided by d_model/2 − 1). {FORMULA}",
+    Slip("exponent-reaches-one", f"The speeds are spread from 1 to exactly 1/10000 (the exponent is divided by "
+         f"d_model/2 − 1). {FORMULA}",
          {"exponent": "i / (d/2 - 1)"}),
-    Slip("exponent-d-minus-one", f"The exponent is divided by d_model − 1 instead of d_model. {FORMULA}", {"exponent": "2i / (d - 1)"}),
-    Slip("exponent-starts-at-one", f"The pairs are counted from 1 instead of 0, so that even the first pair is slow. {FORMULA}",
+    Slip("exponent-d-minus-one", f"The exponent is divided by d_model − 1 instead of d_model. {FORMULA}",
+         {"exponent": "2i / (d - 1)"}),
+    Slip("exponent-starts-at-one", f"The pairs are counted from 1 instead of 0, so that even the first pair is slow. "
+         f"{FORMULA}",
          {"exponent": "2(i + 1) / d"}),
-    Slip("exponent-odd", f"The exponent is (2i + 1) / d_model for both columns of a pair. {FORMULA}", {"exponent": "(2i + 1) / d"}),
-    Slip("exponent-not-divided", f"The exponent is a whole number, 2i or i: it is not divided by d_model. {FORMULA}", {"exponent": "2i"}),
-    Slip("exponent-floored", "The exponent is always 0, so that all pairs turn at the same speed: a floor division (//) where / belongs?",
+    Slip("exponent-odd", f"The exponent is (2i + 1) / d_model for both columns of a pair. {FORMULA}",
+         {"exponent": "(2i + 1) / d"}),
+    Slip("exponent-not-divided", f"The exponent is a whole number, 2i or i: it is not divided by d_model. {FORMULA}",
+         {"exponent": "2i"}),
+    Slip("exponent-floored", "The exponent is always 0, so that all pairs turn at the same speed: a floor division "
+         "(//) where / belongs?",
          {"exponent": "none"}),
-    Slip("exponent-always-one", f"The exponent is 1 for all pairs: all turn at the speed 1/10000. {FORMULA}", {"exponent": "one"}),
+    Slip("exponent-always-one", f"The exponent is 1 for all pairs: all turn at the speed 1/10000. {FORMULA}",
+         {"exponent": "one"}),
     Slip("exponent-reversed", "The pairs come in reversed order: the slowest first.", {"exponent": "reversed"}),
     Slip("exponent-squared", f"The exponent is squared. {FORMULA}", {"exponent": "2i / d squared"}),
     Slip("exponent-root-d", f"The exponent is divided by √d_model. {FORMULA}", {"exponent": "2i / sqrt d"}),
-    Slip("exponent-fixed-512", f"The exponent is divided by 512, whatever d_model is. {FORMULA}", {"exponent": "2i / 512"}),
+    Slip("exponent-fixed-512", f"The exponent is divided by 512, whatever d_model is. {FORMULA}",
+         {"exponent": "2i / 512"}),
     _base(1000.0, "the base is 1000"), _base(100000.0, "the base is 100000"), _base(10.0, "the base is 10"),
     _base(1e6, "the base is 1000000"), _base(500000.0, "the base is 500000"), _base(2.0, "the base is 2"),
-    _base(1024.0, "the base is 1024"), _base(512.0, "the base is 512"), _base(5000.0, "the base is 5000"), _base(20000.0, "the base is 20000"),
-    Slip("speed-grows", "The speeds grow with the dimension instead of falling: the position is multiplied by 10000^(2i / d_model), not divided. "
-         "A minus sign is missing.", {"speed": "base ^ exponent"}),
-    Slip("base-and-exponent-exchanged", "All speeds are nearly 1: base and exponent are exchanged. It is 10000 that is raised to a power.",
+    _base(1024.0, "the base is 1024"), _base(512.0,
+          "the base is 512"), _base(5000.0, "the base is 5000"), _base(20000.0, "the base is 20000"),
+    Slip("speed-grows", "The speeds grow with the dimension instead of falling: the position is multiplied by "
+         "10000^(2i / d_model), not divided. A minus sign is missing.", {"speed": "base ^ exponent"}),
+    Slip("base-and-exponent-exchanged", "All speeds are nearly 1: base and exponent are exchanged. It is 10000 that "
+         "is raised to a power.",
          {"speed": "exponent ^ 1/base"}),
-    Slip("base-and-exponent-exchanged", "All speeds are nearly 1: base and exponent are exchanged. It is 10000 that is raised to a power.",
+    Slip("base-and-exponent-exchanged", "All speeds are nearly 1: base and exponent are exchanged. It is 10000 that "
+         "is raised to a power.",
          {"speed": "(exponent + tiny) ^ 1/base"}),
-    Slip("base-and-exponent-exchanged", "Base and exponent are exchanged: it is 10000 that is raised to a power.", {"speed": "exponent ^ base"}),
-    Slip("multiplied-not-raised", "10000 is multiplied by the exponent instead of being raised to it.", {"speed": "1 / (base · exponent)"}),
-    Slip("multiplied-not-raised-and-not-divided", "10000 is multiplied by the exponent instead of being raised to it (and the position is not "
-         "divided).", {"speed": "base · exponent"}),
-    Slip("base-missing", "The speeds are e^(−2i / d_model): the 10000 (its logarithm) is missing.", {"speed": "e ^ -exponent"}),
-    Slip("logarithm-base-10", "exp needs the natural logarithm of 10000, not the one to base 10.", {"speed": "log10"}),
+    Slip("base-and-exponent-exchanged", "Base and exponent are exchanged: it is 10000 that is raised to a power.",
+         {"speed": "exponent ^ base"}),
+    Slip("multiplied-not-raised", "10000 is multiplied by the exponent instead of being raised to it.",
+         {"speed": "1 / (base · exponent)"}),
+    Slip("multiplied-not-raised-and-not-divided", "10000 is multiplied by the exponent instead of being raised to it "
+         "(and the position is not divided).", {"speed": "base · exponent"}),
+    Slip("base-missing", "The speeds are e^(−2i / d_model): the 10000 (its logarithm) is missing.",
+         {"speed": "e ^ -exponent"}),
+    Slip("logarithm-base-10", "exp needs the natural logarithm of 10000, not the one to base 10.",
+         {"speed": "log10"}),
     Slip("logarithm-base-2", "exp needs the natural logarithm of 10000, not the one to base 2.", {"speed": "log2"}),
     Slip("speed-halves", "The speed halves from pair to pair: there is no 10000 in it.", {"speed": "2 ^ -i"}),
-    Slip("floor-division", "A floor division spoils the exponent: a / b // 2 means (a / b) // 2, which is rounded down to a whole number.",
+    Slip("floor-division", "A floor division spoils the exponent: a / b // 2 means (a / b) // 2, which is rounded "
+         "down to a whole number.",
          {"speed": "-log(base) / d // 2"}),
-    Slip("floor-division", "A floor division spoils the exponent: −log(10000) // d_model is rounded down to a whole number.",
+    Slip("floor-division", "A floor division spoils the exponent: −log(10000) // d_model is rounded down to a whole "
+         "number.",
          {"speed": "-log(base) // d"}),
-    Slip("floor-division", "A floor division spoils the exponent: it is rounded down to a whole number.", {"speed": "-(log(base) / d // 2)"}),
+    Slip("floor-division", "A floor division spoils the exponent: it is rounded down to a whole number.",
+         {"speed": "-(log(base) / d // 2)"}),
     Slip("positions-start-at-one", "Your row 0 is the encoding of position 1: positions start at 0.", {"first": 1}),
-    Slip("positions-start-at-minus-one", "Your row 1 is the encoding of position 0: positions start at 0.", {"first": -1}),
-    Slip("position-divided-by-n", "The position is divided by the number of positions: the same place gets another fingerprint in a longer "
-         "sequence.", {"position": "p / n"}),
-    Slip("position-between-0-and-1", "The positions are spread from 0 to 1: the same place gets another fingerprint in a longer sequence.",
+    Slip("positions-start-at-minus-one", "Your row 1 is the encoding of position 0: positions start at 0.",
+         {"first": -1}),
+    Slip("position-divided-by-n", "The position is divided by the number of positions: the same place gets another "
+         "fingerprint in a longer sequence.", {"position": "p / n"}),
+    Slip("position-between-0-and-1", "The positions are spread from 0 to 1: the same place gets another fingerprint "
+         "in a longer sequence.",
          {"position": "p / (n - 1)"}),
     Slip("positions-reversed", "The rows come in reversed order.", {"position": "reversed"}),
     Slip("position-squared", "The position is squared.", {"position": "squared"}),
     Slip("position-unused", "All rows are the same: the position is not used.", {"position": "none"}),
     Slip("position-doubled", "The position is doubled.", {"position": "2p"}),
     Slip("sizes-exchanged", "n_positions and d_model are exchanged.", {"position": "sizes exchanged"}),
-    Slip("in-degrees", "The angles are turned from degrees into radians; they are radians already.", {"unit": "degrees"}),
+    Slip("in-degrees", "The angles are turned from degrees into radians; they are radians already.",
+         {"unit": "degrees"}),
     Slip("times-2-pi", "The angles are multiplied by 2π.", {"unit": "2π"}),
     Slip("times-pi", "The angles are multiplied by π.", {"unit": "π"}),
     Slip("divided-by-2-pi", "The angles are divided by 2π.", {"unit": "/ 2π"}),
-    Slip("cosine-first", "Sine and cosine are exchanged: even dimensions are sines, odd ones cosines. (Row 0 should be 0, 1, 0, 1, …)",
+    Slip("cosine-first", "Sine and cosine are exchanged: even dimensions are sines, odd ones cosines. (Row 0 should "
+         "be 0, 1, 0, 1, …)",
          {"layout": "cos, sin"}),
-    Slip("halves-cosine-first", "All cosines come first, then all sines; sine and cosine should alternate, sine first.",
+    Slip("halves-cosine-first", "All cosines come first, then all sines; sine and cosine should alternate, sine "
+         "first.",
          {"layout": "halves, cosines first"}),
-    Slip("halves-of-columns", "The first half of the columns is sines, the second cosines, each column with a speed of its own: sine and cosine of "
-         "a pair should share one.", {"layout": "halves of columns", "exponent": "j / d"}),
-    Slip("halves-of-columns", "The first half of the columns is sines, the second half cosines, of other speeds: each speed should come as a sine "
-         "and as a cosine.", {"layout": "halves of columns"}),
+    Slip("halves-of-columns", "The first half of the columns is sines, the second cosines, each column with a speed "
+         "of its own: sine and cosine of a pair should share one.",
+         {"layout": "halves of columns", "exponent": "j / d"}),
+    Slip("halves-of-columns", "The first half of the columns is sines, the second half cosines, of other speeds: "
+         "each speed should come as a sine and as a cosine.", {"layout": "halves of columns"}),
     Slip("sines-only", "There are only sines: odd dimensions should be cosines.", {"layout": "all sines"}),
     Slip("sines-only", "There are only sines, each with a speed of its own: odd dimensions should be cosines.",
          {"layout": "all sines", "exponent": "j / d"}),
     Slip("cosines-only", "There are only cosines: even dimensions should be sines.", {"layout": "all cosines"}),
-    Slip("no-sine-no-cosine", "The angles themselves are returned: sine and cosine are missing.", {"layout": "angles"}),
-    Slip("alternates-by-position", "Sine and cosine alternate with the position; they should alternate with the dimension.",
+    Slip("no-sine-no-cosine", "The angles themselves are returned: sine and cosine are missing.",
+         {"layout": "angles"}),
+    Slip("alternates-by-position", "Sine and cosine alternate with the position; they should alternate with the "
+         "dimension.",
          {"layout": "by position"}),
-    Slip("alternates-by-position", "Sine and cosine alternate with the position; they should alternate with the dimension.",
+    Slip("alternates-by-position", "Sine and cosine alternate with the position; they should alternate with the "
+         "dimension.",
          {"layout": "by position", "exponent": "j / d"}),
-    Slip("cosines-missing", "The odd dimensions are 0: the cosines are missing.", {"layout": "sines only, rest zero"}),
+    Slip("cosines-missing", "The odd dimensions are 0: the cosines are missing.",
+         {"layout": "sines only, rest zero"}),
     Slip("sine-plus-cosine", "Sine and cosine are added instead of standing side by side.", {"layout": "sin + cos"}),
     Slip("cosine-negative", "The cosines have the opposite sign.", {"layout": "sin, -cos"}),
     Slip("tangent", "The odd dimensions are tangents; they should be cosines.", {"layout": "sin, tan"}),
-    Slip("half-as-wide", "Only the sines are returned: the table is half as wide as it should be.", {"layout": "only sines"}),
-    Slip("twice-as-wide", "The table is twice as wide as it should be: d_model sines and d_model cosines instead of half of each.",
+    Slip("half-as-wide", "Only the sines are returned: the table is half as wide as it should be.",
+         {"layout": "only sines"}),
+    Slip("twice-as-wide", "The table is twice as wide as it should be: d_model sines and d_model cosines instead of "
+         "half of each.",
          {"layout": "twice as wide", "exponent": "j / d"}),
     Slip("pairs-not-joined", "Sine and cosine of a pair stand on an axis of their own: join it with the dimensions.",
          {"layout": "pairs kept apart"}),
     Slip("columns-reversed", "The columns come in reversed order.", {"layout": "columns reversed"}),
-    Slip("axis-too-many", "The values are right, but there is a batch axis in front: return (n_positions, d_model).", {"after": "batch axis"}),
-    Slip("axis-in-the-middle", "The values are right, but there is an axis in the middle, (n_positions, 1, d_model): added to x (B, T, d_model) it "
-         "would give each sequence, not each position, a fingerprint.", {"after": "batch axis in the middle"}),
+    Slip("axis-too-many", "The values are right, but there is a batch axis in front: return (n_positions, d_model).",
+         {"after": "batch axis"}),
+    Slip("axis-in-the-middle", "The values are right, but there is an axis in the middle, (n_positions, 1, d_model): "
+         "added to x (B, T, d_model) it would give each sequence, not each position, a fingerprint.",
+         {"after": "batch axis in the middle"}),
     Slip("transposed", "The table is transposed: one row per position is wanted.", {"after": "transposed"}),
-    Slip("times-sqrt-d_model", "The table is multiplied by √d_model; that belongs to the token embedding.", {"after": "times √d"}),
+    Slip("times-sqrt-d_model", "The table is multiplied by √d_model; that belongs to the token embedding.",
+         {"after": "times √d"}),
     Slip("divided-by-sqrt-d_model", "The table is divided by √d_model.", {"after": "/ √d"}),
     Slip("halved", "The table is halved.", {"after": "halved"}),
     Slip("between-0-and-1", "The values are moved into 0 to 1.", {"after": "between 0 and 1"}),
     Slip("normed", "The rows are scaled to length 1.", {"after": "normed"}),
-    Slip("whole-numbers", "The values are cut to whole numbers: the table has an integer dtype?", {"after": "whole numbers"}),
-    Slip("first-row-zero", "Row 0 is all zeros; it should be 0, 1, 0, 1, …: the cosine of 0 is 1.", {"after": "first row zero"}),
+    Slip("whole-numbers", "The values are cut to whole numbers: the table has an integer dtype?",
+         {"after": "whole numbers"}),
+    Slip("first-row-zero", "Row 0 is all zeros; it should be 0, 1, 0, 1, …: the cosine of 0 is 1.",
+         {"after": "first row zero"}),
     Slip("row-missing", "One row is missing at the end.", {"after": "row missing"}),
 )  # fmt: skip
 
@@ -282,7 +325,9 @@ def rows_shifted(seen):
     table = seen.ask(3, 4)
     if isinstance(table, torch.Tensor) and table.shape == (3, 4) and not torch.allclose(table[0].double(), torch.tensor([0.0, 1, 0, 1]).double()):
         numbers = ", ".join(f"{x:.2g}" for x in table[0].tolist())
-        return Finding("row-0-wrong", f"Row 0 should be 0, 1, 0, 1; yours is {numbers}.", "Position 0 has the angle 0 in every column.")
+        return Finding("row-0-wrong",
+                       f"Row 0 should be 0, 1, 0, 1; yours is {numbers}.",
+                       "Position 0 has the angle 0 in every column.")
     return None
 
 
@@ -296,20 +341,23 @@ EXERCISE = Exercise(
               Example("Three positions, d_model = 6, a part:", (3, 6))),
     hints=(
         "A clock with several hands: each pair of dimensions is one hand, and each hand turns at its own speed.",
-        "Positions down (n, 1), speeds across (1, d_model / 2): their product is the angle. The speed of pair i is 10000^(−2i / d_model). Sines go "
-        "into the even columns, cosines of the same angles into the odd ones.",
+        "Positions down (n, 1), speeds across (1, d_model / 2): their product is the angle. The speed of pair i is "
+        "10000^(−2i / d_model). Sines go into the even columns, cosines of the same angles into the odd ones.",
         "torch.arange(0, d_model, 2) is 2i already; pe[:, 0::2] = torch.sin(angle), and pe[:, 1::2] likewise.",
     ),
     variant=stages,
     slips=SLIPS,
     conventions=(
-        Convention("All sines come first here, then all cosines: a layout that some libraries use. The paper, and this course, interleave them.",
+        Convention("All sines come first here, then all cosines: a layout that some libraries use. The paper, and "
+                   "this course, interleave them.",
                    {"layout": "halves"}),
     ),
     measures=(speeds_grow, rows_shifted, speeds_measured),
     look={
-        "first": "where the positions start", "exponent": "the exponent of 10000", "base": "the number that is raised to a power",
-        "speed": "the line that computes the speeds", "unit": "what the angles are multiplied by", "layout": "which columns are sines and which cosines",
+        "first": "where the positions start",
+            "exponent": "the exponent of 10000", "base": "the number that is raised to a power",
+        "speed": "the line that computes the speeds",
+            "unit": "what the angles are multiplied by", "layout": "which columns are sines and which cosines",
         "after": "what is done to the finished table", "position": "the positions",
     },
     chance="This table is computed, not learned or drawn.",

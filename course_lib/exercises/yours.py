@@ -60,11 +60,13 @@ class yours:
     def __init__(self, *, anyway=False, **functions):
         unknown = [name for name in functions if name not in REPLACE]
         if unknown:
-            raise ValueError(f"no model calls {', '.join(unknown)} as a whole; these can be yours: {', '.join(REPLACE)}")
+            raise ValueError(f"no model calls {', '.join(unknown)} as a whole; these can be yours: "
+                             f"{', '.join(REPLACE)}")
         for name, function in functions.items():
             result = None if anyway else examine(name, function)
             if result is not None and not result:
-                raise ValueError(f"your {name} has not passed its check yet: {result.message}\n(anyway=True runs it all the same)")
+                raise ValueError(f"your {name} has not passed its check yet: {result.message}\n(anyway=True runs it "
+                    f"all the same)")
         self.functions, self.report, self.before = functions, Report(functions), []
 
     def __enter__(self):
@@ -99,7 +101,7 @@ def _outermost_model():
     return found
 
 
-# ---- what to replace for each function: (place, attribute, replacement) ----------------------------------------------
+# ---- what to replace for each function: (place, attribute, replacement) ------------------------------------------------------------
 
 
 def _attention(f):

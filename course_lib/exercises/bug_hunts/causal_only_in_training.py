@@ -52,10 +52,12 @@ HUNT = Hunt(
     witness=causal_in_both_modes,
     sound=(keeps_the_shape, still_sees_the_past),
     bug="The causal mask hangs on self.training: after model.eval() every token sees its future.",
-    story="Seen in the wild: the CausalSelfAttention of PyTorch's own tutorial on scaled_dot_product_attention, in an earlier version.",
+    story="Seen in the wild: the CausalSelfAttention of PyTorch's own tutorial on scaled_dot_product_attention, in "
+          "an earlier version.",
     hints=(
         "What changes when a module goes from training to use?",
-        "Do the test of the future twice, after module.train() and after module.eval(). Dropout makes two runs differ in training: seed before each.",
+        "Do the test of the future twice, after module.train() and after module.eval(). Dropout makes two runs "
+        "differ in training: seed before each.",
         "module.eval(); then for t in range(1, T): change token t and assert that module(x2)[:, :t] stays.",
     ),
     mending_hints=(

@@ -79,16 +79,20 @@ HUNT = Hunt(
     sizes=((8, 2), (12, 3)),
     witness=stepwise_equals_at_once,
     sound=(returns_output_and_cache, is_causal),
-    bug="is_causal=True aligns the first query with the first key: one new query with many cached keys sees key 0 only.",
+    bug="is_causal=True aligns the first query with the first key: one new query with many cached keys sees key 0 "
+        "only.",
     story="Seen in the wild: pytorch issue 103082.",
     hints=(
         "A cache saves work. What must it never change?",
-        "Read a sequence at once; then its first part, and the rest token by token with the cache. Every output must be the same.",
-        "whole, _ = module(x); first, cache = module(x[:, :3]); next_, cache = module(x[:, 3:4], cache); assert that next_[:, 0] is close to whole[:, 3].",
+        "Read a sequence at once; then its first part, and the rest token by token with the cache. Every output must "
+        "be the same.",
+        "whole, _ = module(x); first, cache = module(x[:, :3]); next_, cache = module(x[:, 3:4], cache); assert that "
+        "next_[:, 0] is close to whole[:, 3].",
     ),
     mending_hints=(
         "Which keys may the newest query see?",
-        "With T new queries and S keys in all, the newest query must be aligned with the newest key. What does is_causal align?",
+        "With T new queries and S keys in all, the newest query must be aligned with the newest key. What does "
+        "is_causal align?",
         "A mask of your own: torch.ones(T, S, dtype=torch.bool).tril(diagonal=S - T).",
     ),
 )

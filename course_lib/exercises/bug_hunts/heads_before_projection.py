@@ -104,13 +104,15 @@ HUNT = Hunt(
     sizes=((8, 2), (12, 3)),
     witness=every_head_reads_every_feature,
     sound=(returns_output_and_weights, is_attention),
-    bug="Each head sees only its own slice of x: x is cut into heads before it is projected, so that a head cannot use what stands elsewhere.",
+    bug="Each head sees only its own slice of x: x is cut into heads before it is projected, so that a head cannot "
+        "use what stands elsewhere.",
     story="Seen in the wild: github.com/neetcode-gh/leetcode/issues/5130.",
     hints=(
         "A head should be able to use every feature of a token. How would you notice that one cannot?",
-        "Change one single feature of one token, and compare the weights of every head before and after. In a right module no head stays the same.",
-        "_, before = module(x); x2 = x.clone(); x2[0, 2, j] += 3; _, after = module(x2); then assert that (after - before).abs() is larger than "
-        "0 for each head, for every feature j.",
+        "Change one single feature of one token, and compare the weights of every head before and after. In a right "
+        "module no head stays the same.",
+        "_, before = module(x); x2 = x.clone(); x2[0, 2, j] += 3; _, after = module(x2); then assert that (after - "
+        "before).abs() is larger than 0 for each head, for every feature j.",
     ),
     mending_hints=(
         "Which comes first, projecting or cutting into heads?",

@@ -62,7 +62,8 @@ def judge_test(hunt, runner):
     missed = sum(not o.raised for o in caught)
     if all(o.raised for o in accused) and not missed:
         return _failed("accuses-every-module", f"Your test fails every module, the right ones too{_text(wrongly)}.",
-                       "Which number must be different in a module without the bug? Compare with a small tolerance.")  # fmt: skip
+                       "Which number must be different in a module without the bug? Compare with a small "
+                       "tolerance.")  # fmt: skip
     if wrongly:
         return _failed("accuses-a-right-module", f"A module without the bug fails your test{_text(wrongly)}.",
                        "Is something assumed that a right module need not do? Is the tolerance too small?")  # fmt: skip
@@ -74,10 +75,12 @@ def judge_test(hunt, runner):
 
 def _missed(missed, caught):
     if any(o.output is not None for o in caught):
-        return _failed("returns-instead-of-raising", "Your test returns its finding. A test says no by raising AssertionError: use `assert`.")
+        return _failed("returns-instead-of-raising",
+                       "Your test returns its finding. A test says no by raising AssertionError: use `assert`.")
     how_many = "the bug" if missed == len(caught) else f"the bug in {missed} of {len(caught)} modules"
     return _failed("misses-the-bug", f"Your test lets {how_many} pass.",
-                   "What would a right module do when you change the input a little? Try it on the module by hand first.")  # fmt: skip
+                   "What would a right module do when you change the input a little? Try it on the module by hand "
+                   "first.")  # fmt: skip
 
 
 def judge_class(hunt, cls, make_runner):
@@ -91,7 +94,8 @@ def judge_class(hunt, cls, make_runner):
                 return _stopped(outcome.raised)
             if outcome.raised:
                 slug = "still-there" if test is hunt.witness else test.__name__.replace("_", "-")
-                return _failed(slug, f"{'The bug is still there: ' if slug == 'still-there' else ''}{outcome.raised.text}.")
+                return _failed(slug,
+                    f"{'The bug is still there: ' if slug == 'still-there' else ''}{outcome.raised.text}.")
     return Verdict("passed", None, "Mended: the bug is gone, and the module still does what it is for.")
 
 

@@ -66,12 +66,16 @@ HUNT = Hunt(
     sizes=((11,), (50,)),
     witness=right_logits_cost_nothing,
     sound=(is_the_mean_cross_entropy, every_position_counts),
-    bug="The loss shifts once more what the data had shifted already: the model learns to predict the token after the next.",
-    story="Seen in the wild: transformers issues 37830 and 47394, MONAI GenerativeModels 314; and the other way round, not shifted at all.",
+    bug="The loss shifts once more what the data had shifted already: the model learns to predict the token after "
+        "the next.",
+    story="Seen in the wild: transformers issues 37830 and 47394, MONAI GenerativeModels 314; and the other way "
+          "round, not shifted at all.",
     hints=(
         "For which logits should the loss be 0?",
         "Make logits that are sure of exactly the targets, and look at the loss.",
         "sure = 20.0 * F.one_hot(targets, module.vocab_size).float(); assert module(sure, targets) < 0.01",
     ),
-    mending_hints=("Who shifts?", "Read the docstring: logits[:, t] is about targets[:, t] already.", "Leave out the line that cuts logits and targets."),
+    mending_hints=("Who shifts?",
+                   "Read the docstring: logits[:, t] is about targets[:, t] already.",
+                   "Leave out the line that cuts logits and targets."),
 )

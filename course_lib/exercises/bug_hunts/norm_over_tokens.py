@@ -71,12 +71,15 @@ HUNT = Hunt(
     sizes=((8,), (6,)),
     witness=tokens_stay_apart,
     sound=(keeps_the_shape, norms_each_token),
-    bug="Mean and variance are taken over axis 1, the tokens. A decoder with such a norm sees the future, and padding changes every token.",
-    story="The same confusion of axes is among the most frequent bugs of home-made norms: it is instance or batch normalisation.",
+    bug="Mean and variance are taken over axis 1, the tokens. A decoder with such a norm sees the future, and "
+        "padding changes every token.",
+    story="The same confusion of axes is among the most frequent bugs of home-made norms: it is instance or batch "
+          "normalisation.",
     hints=(
         "Layer norm works on one token at a time. What follows for the other tokens?",
         "Change one token strongly. What the others get must not move.",
         "x2 = x.clone(); x2[:, 2] *= 3; assert torch.allclose(module(x2)[:, :2], module(x)[:, :2], atol=1e-5)",
     ),
-    mending_hints=("Along which axis do a token's features stand?", "Count axes from the right.", "x.mean(dim=-1, keepdim=True), and the same for the variance."),
+    mending_hints=("Along which axis do a token's features stand?",
+                   "Count axes from the right.", "x.mean(dim=-1, keepdim=True), and the same for the variance."),
 )

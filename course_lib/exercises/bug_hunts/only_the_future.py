@@ -68,16 +68,19 @@ HUNT = Hunt(
     sizes=((8, 2), (12, 3)),
     witness=the_future_does_not_matter,
     sound=(keeps_the_shape, still_sees_the_past),
-    bug="The mask marks what is forbidden, but F.scaled_dot_product_attention reads True as *may attend*: every token sees only its future.",
+    bug="The mask marks what is forbidden, but F.scaled_dot_product_attention reads True as *may attend*: every "
+        "token sees only its future.",
     story="Seen in the wild: rasbt/LLMs-from-scratch issue 1061, in bonus material of chapter 3.",
     hints=(
         "Which outputs may change when the last token changes, and which may not?",
         "Change the token at place t; the outputs at the places before t must stay as they are. Try every t.",
-        "for t in range(1, T): x2 = x.clone(); x2[:, t] += 1; assert torch.allclose(module(x2)[:, :t], module(x)[:, :t], atol=1e-5)",
+        "for t in range(1, T): x2 = x.clone(); x2[:, t] += 1; assert torch.allclose(module(x2)[:, :t], module(x)[:, "
+        ":t], atol=1e-5)",
     ),
     mending_hints=(
         "What does True mean to the function that gets the mask?",
-        "F.scaled_dot_product_attention: True = may attend. nn.MultiheadAttention: True = blocked. They are opposites.",
+        "F.scaled_dot_product_attention: True = may attend. nn.MultiheadAttention: True = blocked. They are "
+        "opposites.",
         "Hand over the lower triangle, the diagonal included.",
     ),
 )

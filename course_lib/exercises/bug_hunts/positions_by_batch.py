@@ -88,13 +88,16 @@ HUNT = Hunt(
     sizes=((32, 8), (20, 6)),
     witness=same_sequence_same_encoding,
     sound=(keeps_the_shape, adds_the_same_to_any_x, adds_the_sinusoids),
-    bug="The table is cut by the size of axis 0, which is the batch: every token of sample b gets the encoding of place b.",
-    story="Seen in the wild: Neuromatch's course-content-dl (W2D5) and cmu-l3/anlp-fall2025-code issue 1, among others.",
+    bug="The table is cut by the size of axis 0, which is the batch: every token of sample b gets the encoding of "
+        "place b.",
+    story="Seen in the wild: Neuromatch's course-content-dl (W2D5) and cmu-l3/anlp-fall2025-code issue 1, among "
+          "others.",
     hints=(
         "What must two equal tokens at different places of a sequence get? And two equal sequences of a batch?",
-        "Hand over x in which all tokens are equal, and look at what is added: it must differ from place to place and agree from sequence to sequence.",
-        "x = torch.ones(3, 4, module.d_model); added = module(x) - x; then assert that added[0] and added[1] are close, and that added[0, 0] and "
-        "added[0, 1] are not.",
+        "Hand over x in which all tokens are equal, and look at what is added: it must differ from place to place "
+        "and agree from sequence to sequence.",
+        "x = torch.ones(3, 4, module.d_model); added = module(x) - x; then assert that added[0] and added[1] are "
+        "close, and that added[0, 0] and added[0, 1] are not.",
     ),
     mending_hints=(
         "Which axis of x is the time?",

@@ -65,12 +65,16 @@ HUNT = Hunt(
     sizes=((8, 2), (12, 3)),
     witness=the_source_matters,
     sound=(has_the_targets_length, is_causal),
-    bug="Cross-attention is called with (x, x): the memory is never read. The model can only learn which targets are common.",
-    story="Seen in the wild: keitakurita/Practical_NLP_in_PyTorch issue 1. It also lets each token see its future, since this attention is not masked.",
+    bug="Cross-attention is called with (x, x): the memory is never read. The model can only learn which targets are "
+        "common.",
+    story="Seen in the wild: keitakurita/Practical_NLP_in_PyTorch issue 1. It also lets each token see its future, "
+          "since this attention is not masked.",
     hints=(
         "What is a translation worth that is the same for every sentence?",
         "Keep x and change memory: the result must change.",
         "assert not torch.allclose(module(x, memory), module(x, torch.randn_like(memory)), atol=1e-5)",
     ),
-    mending_hints=("Who asks, and who is asked?", "The second attention takes its queries from x, keys and values from memory.", "self.cross(x, memory)"),
+    mending_hints=("Who asks, and who is asked?",
+                   "The second attention takes its queries from x, keys and values from memory.",
+                   "self.cross(x, memory)"),
 )
