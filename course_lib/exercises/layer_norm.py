@@ -191,7 +191,7 @@ SLIPS = (
          {"variance_axis": "tokens"}),
     Slip("variance-over-batch", f"The mean is right, but the variance runs over axis 0. {OWN}",
          {"variance_axis": "batch"}),
-    Slip("keepdim-forgotten", "mean and variance lose the axis of the features (no keepdim), so that they are lined "
+    Slip("keepdim-forgotten", "Mean and variance lose the axis of the features (no keepdim), so that they are lined "
          "up with another axis: an error, or silently wrong where T = d_model.", {"keepdim": False}),
     Slip("gamma-missing", f"gamma is not used. {AFFINE}", {"affine": "gamma missing"}),
     Slip("beta-missing", f"beta is not used. {AFFINE}", {"affine": "beta missing"}),

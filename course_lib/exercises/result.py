@@ -1,6 +1,7 @@
 """What `check` answers: a sentence, a small example, and nothing printed."""
 
 import html
+import re
 from dataclasses import dataclass, field
 
 HEADINGS = {
@@ -55,11 +56,16 @@ class CheckResult:
     def _repr_html_(self):
         """The same message, with its small table as a real one; colours come from JupyterLab's theme."""
         text = self.message if self.table is None else self.message.replace(f"\n{self.table}", "")
-        paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in text.split("\n") if line)
+        paragraphs = "".join(f"<p>{_marked_up(line)}</p>" for line in text.split("\n") if line)
         table = "" if self.table is None else self.table.as_html()
         name = f" · <code>{html.escape(self.title)}</code>" if self.title else ""
         heading = f"<p class='tbe-heading'>{HEADINGS[self.status]}{name}</p>"
         return f"{STYLE}<div class='tbe-check tbe-{self.status}'>{heading}{paragraphs}{table}</div>"
+
+
+def _marked_up(line):
+    """Escaped, with `code` set as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(line))
 
 
 def _cells(name, rows, right):

@@ -151,6 +151,19 @@ def ids_are_floats(seen):
     return None
 
 
+def shape_is_off(seen):
+    """Too many or too few rows or columns."""
+    for _, got, want in seen.pairs:
+        if isinstance(got, torch.Tensor) and got.ndim == 2 and got.shape != want.shape:
+            rows, columns = got.shape[0] - want.shape[0], got.shape[1] - want.shape[1]
+            if rows:
+                says = f"The result has {got.shape[0]} rows instead of {want.shape[0]}: something is joined or cut along the "
+                return Finding("wrong-number-of-rows", says + "batch, axis 0. Tokens run along axis 1.", "Look at the axis.")
+            says = f"The result has {got.shape[1]} columns instead of {want.shape[1]}: {abs(columns)} too {'many' if columns > 0 else 'few'}. "
+            return Finding("wrong-number-of-columns", says + RULE, f"Look at {EXERCISE.look['length']}.")
+    return None
+
+
 def other_integers(seen):
     """Remark: int32 and the like."""
     kinds = {o.output.dtype for o in seen.outcomes if isinstance(o.output, torch.Tensor)} - {torch.int64}
@@ -172,6 +185,7 @@ EXERCISE = Exercise(
     ),
     variant=stages,
     slips=SLIPS,
+    measures=(shape_is_off,),
     contract=(ids_are_floats,),
     remarks=(other_integers,),
     look={
