@@ -95,6 +95,23 @@ def test_without_a_number_of_steps_the_rate_stays():
     assert [r["lr"] for r in records] == [1e-3] * 3 and records[0]["steps"] is None
 
 
+def test_every_step_is_one_of_adamw_on_this_batch_alone():
+    (x, y), models = copying(), []
+    for _ in range(2):
+        torch.manual_seed(0)
+        models.append(Decoder(small_config()))
+    ours, by_hand = models
+    list(training.train(ours, ((x, y) for _ in range(3)), lr=1e-3))
+    optimiser = torch.optim.AdamW(by_hand.parameters(), lr=1e-3, weight_decay=0.01)
+    for _ in range(3):
+        gradients = torch.autograd.grad(training.next_token_loss(by_hand, (x, y)), list(by_hand.parameters()))
+        for parameter, gradient in zip(by_hand.parameters(), gradients, strict=True):
+            parameter.grad = gradient
+        optimiser.step()
+    for mine, expected in zip(ours.parameters(), by_hand.parameters(), strict=True):
+        torch.testing.assert_close(mine, expected)
+
+
 def test_train_gives_back_threads_and_mode_even_when_interrupted():
     model, (x, y), threads = Decoder(small_config()), copying(), torch.get_num_threads()
     torch.set_num_threads(2)
