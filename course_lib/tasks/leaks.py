@@ -70,7 +70,7 @@ def train_masked(kind, source, batches, *, T=16, seed=0, lr=8e-3):
     return model
 
 
-def train_fresh(kind, source, *, steps=150, T=16, seed=0):
+def train_fresh(kind, source, *, steps=120, T=16, seed=0):
     """`train_masked` on fresh sequences: 64 at each step, and none is ever used twice."""
     batches = FreshBatches(partial(source.batch, T=T), batch_size=64, steps=steps, seed=seed)
     return train_masked(kind, source, batches, T=T, seed=seed)
