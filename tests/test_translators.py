@@ -108,4 +108,4 @@ def test_two_answers_are_both_right_and_told_apart():
     assert len(both.train) == 96 and len({pair.source for pair in both.train}) == 48
     assert all(two_answers.agrees(both.join_target(pair.target)) for pair in both.train)
     assert not two_answers.agrees("tu n'aimez pas le chat") and not two_answers.agrees("vous n'aimes pas le chat")
-    assert not two_answers.agrees("le chat n'aime pas")
+    assert not two_answers.agrees("le chat n'aime pas") and not two_answers.agrees("")

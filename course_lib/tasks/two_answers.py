@@ -22,10 +22,10 @@ def two_answers():
 
 def agrees(sentence):
     """Does a French sentence that begins with a pronoun have a verb form of that pronoun: tu aimes, vous aimez?"""
-    pronoun, *words = grammar.words(sentence)
-    if pronoun not in grammar.PRONOUNS:
+    words = grammar.words(sentence)
+    if not words or words[0] not in grammar.PRONOUNS:
         return False
-    place = grammar.place_of(pronoun)
+    place = grammar.place_of(words[0])
     return not {grammar.TO_BE[0][place], *(forms[place] for forms in grammar.VERBS.values())}.isdisjoint(words)
 
 
