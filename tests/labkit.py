@@ -72,10 +72,15 @@ class Lab:
         return self
 
     def __exit__(self, *exception):
+        with contextlib.suppress(OSError):  # a server that no longer answers has no kernels to end
+            with self._ask("/api/kernels") as reply:
+                kernels = json.load(reply)
+            for kernel in kernels:
+                self._ask("/api/kernels/" + kernel["id"], method="DELETE").close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGTERM)
         try:
-            self.process.wait(15)
+            self.process.wait(30)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.log.close()
@@ -132,15 +137,19 @@ class Lab:
             "--LanguageServerManager.autodetect=False",
         ]
 
+    def _ask(self, path, method="GET", timeout=30):
+        headers = {"Authorization": f"token {self.token}"}
+        request = urllib.request.Request(self.base + path, headers=headers, method=method)
+        return urllib.request.urlopen(request, timeout=timeout)
+
     def _wait(self, limit=90):
         end = time.monotonic() + limit
-        request = urllib.request.Request(self.base + "/api/status", headers={"Authorization": f"token {self.token}"})
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 raise RuntimeError(
                     "the server died:\n" + (self.home / "server.log").read_text(encoding="utf-8")[-3000:]
                 )
-            with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=2):
+            with contextlib.suppress(OSError), self._ask("/api/status", timeout=2):
                 return
             time.sleep(0.1)
         raise TimeoutError("the server did not answer")
