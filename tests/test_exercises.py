@@ -51,7 +51,7 @@ def test_the_reference_passes_without_remark(name):
     assert result and result.remark is None, result.message
 
 
-# ---- statuses --------------------------------------------------------------------------------------------------------
+# ---- statuses ------------------------------------------------------------
 
 
 def docstring_only(x, n_heads):
@@ -145,7 +145,7 @@ def test_an_unknown_name_lists_the_names():
         check("splitheads", len)
 
 
-# ---- endless loops ---------------------------------------------------------------------------------------------------
+# ---- endless loops ------------------------------------------------------------
 
 
 def endless(x, n_heads):
@@ -202,7 +202,7 @@ def test_a_late_shot_never_escapes():
     assert ended == [True, True]
 
 
-# ---- what a check leaves behind ------------------------------------------------------------------------------------------
+# ---- what a check leaves behind ------------------------------------------------------------
 
 
 def noisy(x, n_heads):
@@ -261,7 +261,7 @@ def test_two_equal_calls_of_check_agree():
         assert (one.status, one.mistake, one.message) == (two.status, two.mistake, two.message)
 
 
-# ---- messages ------------------------------------------------------------------------------------------------------------
+# ---- messages ------------------------------------------------------------
 
 
 def test_a_message_shows_the_learners_numbers_beside_the_right_ones():
@@ -289,7 +289,7 @@ def test_no_message_holds_the_solution():
             assert line not in slip.says
 
 
-# ---- records -------------------------------------------------------------------------------------------------------------
+# ---- records ------------------------------------------------------------
 
 
 def test_checks_hints_and_reveals_are_recorded():

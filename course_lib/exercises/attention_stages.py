@@ -44,7 +44,8 @@ def factor(scale, q, k, v):
             "none": 1.0, "d_k": 1 / d_k, "times √d_k": d_k**0.5, "times d_k": float(d_k), "d_k²": d_k**-2.0,
         "d_k^¼": d_k**-0.25, "√d_v": v.shape[-1] ** -0.5, "d_v": 1 / v.shape[-1], "√S": k.shape[-2] ** -0.5,
         "√T": q.shape[-2] ** -0.5, "S": 1 / k.shape[-2], "√2d_k": (2 * d_k) ** -0.5, "2√d_k": 0.5 * d_k**-0.5,
-        "ln d_k": 1 / math.log(d_k) if d_k > 1 else INF, "√(d_k-1)": (d_k - 1) ** -0.5 if d_k > 1 else INF,
+        "int √d_k": 1 / int(d_k**0.5), "ln d_k": 1 / math.log(d_k) if d_k > 1 else INF,
+                            "√(d_k-1)": (d_k - 1) ** -0.5 if d_k > 1 else INF,
         "√(d_k+1)": (d_k + 1) ** -0.5, "8": 0.125, "√64": 0.125,
     }[scale]  # fmt: skip
 
@@ -108,6 +109,7 @@ def normalised(scores, softmax="keys"):
         "no keepdim": lambda: e / e.sum(-1),
         "divided by query sums": lambda: e / e.sum(-2, keepdim=True),
         "divided by all": lambda: e / e.sum(),
+        "maximum without keepdim": lambda: (u := (scores - scores.amax(-1)).exp()) / u.sum(-1, keepdim=True),
         "naive": lambda: scores.exp() / scores.exp().sum(-1, keepdim=True),
         "naive, no keepdim": lambda: scores.exp() / scores.exp().sum(-1),
         "shifted by the overall maximum": lambda: _shifted(scores),
@@ -161,11 +163,12 @@ def attention_stages(q, k, v, mask=None, *, pair="q·k", transpose="last", scale
                      causal=None, softmax="keys",
                          values="v", after=None, second="weights", scaled_where="scores"):  # fmt: skip
     """All stages in their order. after: a last change to the output; second: what is returned beside it."""
-    early = factor(scale, q, k, v) if scaled_where == "scores" else 1.0
+    early = factor(scale, q, k, v) if scaled_where in ("scores", "floored scores") else 1.0
     raw = scores_of(q, k, v, pair, transpose, "none") * early
+    raw = raw.floor() if scaled_where == "floored scores" else raw
     scores = masked(raw, mask, mask_how, causal)
     weights = masked_weights(normalised(scores, softmax), mask, mask_how)
-    late = factor(scale, q, k, v) if scaled_where != "scores" else 1.0
+    late = factor(scale, q, k, v) if scaled_where in ("weights", "output") else 1.0
     if scaled_where == "weights":
         weights = weights * late
     output = mixed(q, k, v, scores, weights, values, mask, mask_how)

@@ -21,6 +21,10 @@ MEANINGS = (
     (r"'NoneType' object|NoneType", "none-used",
      "Something here is None and is used like a tensor: an argument that was left out, or a function that returns "
      "nothing."),
+    (r"t\(\) expects a tensor with <= 2", "transposes-two-axes-only",
+     "`.t()` works for two axes only: exchange the last two axes, so that a batch and heads may stand in front."),
+    (r"normalized_shape", "fixed-width",
+     "The norm is told another width than that of its input: take it from the input."),
     (r"view size is not compatible|Use \.reshape", "view-after-transpose",
      "After a transpose the numbers are no longer contiguous in memory, and `.view` refuses."),
     (r"(must be tuple of ints|must be ints|integer|an int).*float|float.*(integer|tuple of ints)|'float' object cannot be interpreted",

@@ -150,7 +150,8 @@ def depends_on_the_source(seen):
         other = seen.ask(changed, enc, *rest)
         if got.shape == want.shape and dec.shape[1] > 1 and other is not None and not torch.allclose(got[:, 1:], other[:, 1:], atol=1e-5):
             return Finding("targets-see-each-other",
-                           f"One target token changes the result of another: they look at the decoder. {ROLES}")
+                           f"One target token changes the result of another: somewhere the decoder's tokens are "
+                           f"mixed. {ROLES}")
     return None
 
 

@@ -159,6 +159,7 @@ def known_slip_in_the_basic_case(seen):
 
 
 def crashed_always(seen):
+    """With no answer at all to compare, only the error itself says anything."""
     if len(seen.crashed) < len(seen.valid):
         return None
     slug, says = crashes.meaning(seen.outcomes[seen.crashed[0]].raised)
@@ -228,8 +229,8 @@ def different(seen):
 
 STEPS = (
     took_too_long, returned_nothing, changed_its_input, left_to_chance,
-    breaks_the_contract, right, another_convention, known_slip,
-    known_slip_in_the_basic_case, crashed_always, known_slip_but_for_crashes, crashed_sometimes, two_known_slips, measured,
+    breaks_the_contract, right, another_convention, crashed_always,
+    known_slip, known_slip_in_the_basic_case, known_slip_but_for_crashes, crashed_sometimes, two_known_slips, measured,
     mostly_a_slip, wrong_when, different,
 )  # fmt: skip
 

@@ -51,8 +51,10 @@ def stages(x, gamma, beta, eps=1e-5, *, axis="features",
            correction=0, about="mean",
                eps_is="given", affine="· gamma + beta", after="", norm_first="", mean_is="mean"):  # fmt: skip
     """Centre, measure the spread, divide, scale and shift: each with a knob."""
-    if norm_first == "tokens turned":
-        x = x.transpose(-2, -1)
+    if norm_first == "gamma":
+        x = x * gamma
+    if norm_first == "normed":
+        x = stages(x, gamma, beta, eps)
     eps = {"given": eps, "1e-5": 1e-5, "1e-6": 1e-6, "1e-8": 1e-8, "1e-12": 1e-12, "none": 0.0, "1e-3": 1e-3}[eps_is]
     axes = statistics(x, axis)
     mean = x.amax(axes, keepdim=keepdim) if mean_is == "maximum" else x.amin(axes, keepdim=keepdim) if mean_is == "minimum" else (
@@ -212,6 +214,9 @@ SLIPS = (
     Slip("gamma-absolute", f"The absolute value of gamma is used. {AFFINE}", {"affine": "|gamma|"}),
     Slip("gamma-along-tokens", f"gamma and beta are lined up with the tokens, not with the features. {AFFINE}",
          {"affine": "along tokens"}),
+    Slip("gamma-before-the-norm", f"x is scaled by gamma before it is normalised. {AFFINE}",
+         {"norm_first": "gamma", "affine": "gamma missing"}),
+    Slip("normed-twice", "The norm is applied twice.", {"norm_first": "normed"}),
     Slip("residual-added", "Your result is the right one plus x: the residual connection belongs to the block, not "
          "to the norm.",
          {"after": "plus x"}),

@@ -74,6 +74,8 @@ PROJECTIONS = (
     Slip("nothing-projected", "Queries, keys and values are the input itself: w_q, w_k and w_v are never used.",
          {"project_all": "missing"}),
     Slip("w_v-twice", "w_v is applied twice.", {"project_v": "twice"}),
+    Slip("values-from-the-keys", "The values are made from the keys (w_v is applied to what w_k gave) instead of from "
+         "the input.", {"project_v": "after w_k"}),
     Slip("w_q-twice", "w_q is applied twice.", {"project_q": "twice"}),
     Slip("w_k-twice", "w_k is applied twice.", {"project_k": "twice"}),
     Slip("relu-on-projections", "There is a ReLU on queries, keys and values; the projections are linear.",
@@ -130,8 +132,10 @@ HEADS = (
     Slip("heads-from-batch", "The heads are cut out of the batch axis: sequences are mixed.", {"cut": "batch"}),
     Slip("heads-averaged", "The heads are averaged (and repeated to the full width); put them side by side.",
          {"join": "mean, repeated"}),
-    Slip("heads-averaged", "The heads are averaged or summed, which leaves d_k features; put them side by side.",
-         {"join": "mean"}),
+    Slip("heads-not-side-by-side", "What reaches w_o is only d_k features wide: the heads are averaged, summed or put "
+         "one after the other. They belong side by side, along the features.", {"join": "mean"}),
+    Slip("attention-over-batch", "Batch and tokens are exchanged: attention runs over the sequences of the batch.",
+         {"before": "turned", "answer": "turned"}),
     Slip("first-head-repeated", "Only the first head is used (or all heads work on the same features).",
          {"join": "first, repeated"}),
     Slip("heads-merged-reversed", "The heads are merged in reversed order: the last one first.",

@@ -22,6 +22,8 @@ def prepared(x, how):
     """What may be done to the input before it is projected."""
     if how == "normed":
         return (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+    if how == "turned":
+        return x.transpose(0, 1)
     if how == "softmaxed":
         return x.softmax(-1)
     return x * x.shape[-1] ** 0.5 if how == "scaled" else x
@@ -97,7 +99,8 @@ def multi_head_stages(
         q, k, v = own_slices(x_q, w_q, h), own_slices(x_kv, w_k, h), own_slices(x_v, w_v, h)
     else:
         q = projected(x_q, w_q, project_all or project_q)
-        k, v = projected(x_kv, w_k, project_all or project_k), projected(x_v, w_v, project_all or project_v)
+        k = projected(x_kv, w_k, project_all or project_k)
+        v = k @ w_v if project_v == "after w_k" else projected(x_v, w_v, project_all or project_v)
     mask = per_head(mask, "first of the head axis" if heads == "one" else head_mask)
     if scale == "√d_model":
         attention["scale"], q = "none", q * x_q.shape[-1] ** -0.5

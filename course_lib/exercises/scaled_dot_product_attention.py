@@ -125,6 +125,9 @@ SLIPS = (
     _scale("scale-from-axis-2", "divided by the root of the size of axis 2: that is d_k only for input with 3 axes; "
            "count from the right",
            scale="axis 2"),
+    _scale("scale-rounded-down", "divided by √d_k cut to a whole number (int or a floor division)", scale="int √d_k"),
+    Slip("scores-rounded-down", "The scores are rounded down to whole numbers: a floor division (//) where / belongs.",
+         {"scaled_where": "floored scores"}),
     Slip("scale-after-softmax", "The division by √d_k comes after the softmax: each row of weights sums to 1/√d_k "
          "instead of 1.",
          {"scaled_where": "weights"}),
@@ -159,6 +162,8 @@ SLIPS = (
     _axis("softmax-no-keepdim", "The sum over the keys loses its axis (no keepdim), so that the division runs along "
           "the wrong one.",
           "no keepdim"),
+    _axis("maximum-no-keepdim", "The maximum over the keys loses its axis (no keepdim), so that it is subtracted along "
+          "the wrong one.", "maximum without keepdim"),
     _axis("softmax-divided-by-query-sums", "The exponentials are divided by their sums over the queries, not over "
           "the keys.",
           "divided by query sums"),
@@ -341,6 +346,17 @@ def hidden_keys_get_weight(seen):
     return None
 
 
+def keys_hidden_without_a_mask(seen):
+    """Weights of 0 where nothing is hidden and no score is large."""
+    for probe, weights in _weights(seen):
+        if len(probe.args) == 3 and "scores reach ±200" not in probe.facts:
+            hidden = (weights == 0).nonzero()
+            if len(hidden):
+                says = f"Without a mask every query must see every key; yours gives query {int(hidden[0, -2])} no weight on key {int(hidden[0, -1])}."
+                return Finding("keys-hidden-without-a-mask", says, f"Look at {LOOK['causal']}.")
+    return None
+
+
 def rows_do_not_sum_to_one(seen):
     """Sums of the weights along each axis."""
     for _, weights in _weights(seen):
@@ -355,7 +371,7 @@ def rows_do_not_sum_to_one(seen):
 def scores_are_off(seen):
     """Weights that are a softmax of something: of scores times a factor, or plus something."""
     for probe, weights in _weights(seen):
-        if len(probe.args) == 3 and (weights > 0).all():
+        if len(probe.args) == 3 and (weights > 0).all() and weights.shape[-2] > 1:
             q, k, _ = probe.args
             mine, right = weights.log(), q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
             mine, right = mine - mine.mean(-1, keepdim=True), right - right.mean(-1, keepdim=True)
@@ -417,7 +433,7 @@ EXERCISE = Exercise(
     variant=attention_stages,
     slips=SLIPS,
     separators=SEPARATORS,
-    measures=(output_is_not_the_average, hidden_keys_get_weight, rows_do_not_sum_to_one, scores_are_off),
+    measures=(output_is_not_the_average, hidden_keys_get_weight, keys_hidden_without_a_mask, rows_do_not_sum_to_one, scores_are_off),
     remarks=(empty_rows, half_precision),
     look=LOOK,
     basic=NO_MASK,

@@ -158,9 +158,24 @@ def shape_is_off(seen):
             rows, columns = got.shape[0] - want.shape[0], got.shape[1] - want.shape[1]
             if rows:
                 says = f"The result has {got.shape[0]} rows instead of {want.shape[0]}: something is joined or cut along the "
-                return Finding("wrong-number-of-rows", says + "batch, axis 0. Tokens run along axis 1.", "Look at the axis.")
+                return Finding("wrong-number-of-rows",
+                    says + "batch, axis 0. Tokens run along axis 1.", "Look at the axis.")
             says = f"The result has {got.shape[1]} columns instead of {want.shape[1]}: {abs(columns)} too {'many' if columns > 0 else 'few'}. "
             return Finding("wrong-number-of-columns", says + RULE, f"Look at {EXERCISE.look['length']}.")
+    return None
+
+
+def tokens_are_off(seen):
+    """What stands in the first column, and which row comes out wrong."""
+    for probe, got, want in seen.pairs:
+        if isinstance(got, torch.Tensor) and got.shape == want.shape:
+            row = int((got != want).any(1).nonzero()[0])
+            if torch.equal(got[:, 1:], want[:, 1:]):
+                says = f"Column 0 holds {got[row, 0].item()} where bos_id = {probe.args[1]} belongs; the rest is right."
+                return Finding("column-0-wrong", says, f"Look at {EXERCISE.look['fill']}.")
+            says = f"targets {probe.args[0][row].tolist()} become {got[row].tolist()}; they should become {want[row].tolist()}."
+            return Finding("tokens-wrong",
+                           says, f"Look at {EXERCISE.look['axis']}, and at what is overwritten before it is read.")
     return None
 
 
@@ -185,7 +200,7 @@ EXERCISE = Exercise(
     ),
     variant=stages,
     slips=SLIPS,
-    measures=(shape_is_off,),
+    measures=(shape_is_off, tokens_are_off),
     contract=(ids_are_floats,),
     remarks=(other_integers,),
     look={

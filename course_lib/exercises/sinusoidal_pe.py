@@ -68,6 +68,7 @@ def speeds(d, exponent="2i / d", base=10000.0, speed="base ^ -exponent"):
         "1 / base · exponent": lambda: e / base,
         "e ^ -exponent": lambda: torch.exp(-e),
         "log base without minus": lambda: torch.exp(e * math.log(base)),
+        "d / base ^ 2i": lambda: d * base ** -(exponents(d, "2i")),
         "log10": lambda: torch.exp(-e * math.log10(base)),
         "log2": lambda: torch.exp(-e * math.log2(base)),
         "2 ^ -i": lambda: 2.0 ** -(torch.arange(d, dtype=torch.float64) // 2),
@@ -198,8 +199,12 @@ SLIPS = (
     Slip("base-and-exponent-exchanged", "All speeds are nearly 1: base and exponent are exchanged. It is 10000 that "
          "is raised to a power.",
          {"speed": "(exponent + tiny) ^ 1/base"}),
-    Slip("base-and-exponent-exchanged", "Base and exponent are exchanged: it is 10000 that is raised to a power.",
-         {"speed": "exponent ^ base"}),
+    Slip("speeds-nearly-zero",
+         "All angles are nearly 0, so that every row looks like row 0. Mind what is a power of what: 10000 ** 2 * i "
+         "/ d squares 10000 only, and a number below 1 to the power of 10000 is 0.", {"speed": "exponent ^ base"}),
+    Slip("division-after-the-power",
+         "The division by d_model comes after the power instead of inside it: 10000 ** (2 * i) / d_model. Put brackets "
+         "around the exponent.", {"speed": "d / base ^ 2i"}),
     Slip("multiplied-not-raised", "10000 is multiplied by the exponent instead of being raised to it.",
          {"speed": "1 / (base · exponent)"}),
     Slip("multiplied-not-raised-and-not-divided", "10000 is multiplied by the exponent instead of being raised to it "

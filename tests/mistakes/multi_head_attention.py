@@ -195,13 +195,13 @@ def post_norm(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     return F.layer_norm(merge(attend(q, k, v, mask)) @ w_o, x.shape[-1:])
 
 
-@wrong("heads-averaged")
+@wrong("heads-not-side-by-side")
 def averaged(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     q, k, v = (split(x @ w, n_heads) for w in (w_q, w_k, w_v))
     return attend(q, k, v, mask).mean(1) @ w_o
 
 
-@wrong("heads-summed", "heads-averaged")
+@wrong("heads-not-side-by-side")
 def summed(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     q, k, v = (split(x @ w, n_heads) for w in (w_q, w_k, w_v))
     return attend(q, k, v, mask).sum(1) @ w_o
