@@ -111,7 +111,7 @@ def plot_slices(x, splits):
         row = 0 if len(block) > 1 else (height - x.shape[0]) / 2
         for head, slice_ in enumerate(np.asarray(block)):
             if len(block) > 1:
-                ax.text(-0.15, row + len(slice_) / 2, f"head {head}", ha="right", va="center")
+                ax.text(-0.15, row + len(slice_) / 2, f"head {head + 1}", ha="right", va="center")
             for numbers in slice_:
                 for column, number in enumerate(numbers):
                     color = COLORS[head_of[float(number)]]

@@ -38,7 +38,7 @@ function accuracyBar(chance) {
       big.textContent = percent(accuracy);
       fill.style.width = percent(accuracy);
       const size = n_parameters.toLocaleString("en");
-      detail.textContent = `All of one question right: ${percent(all_right)}.\n${size} parameters.`;
+      detail.textContent = `Questions with every answer right: ${percent(all_right)}.\n${size} parameters.`;
     },
   };
 }
