@@ -178,6 +178,11 @@ def known_slip_but_for_crashes(seen):
     return _slip_verdict(seen, slip, f"\nBesides: {crash}" if crash else "")
 
 
+def wrong_kind_of_answer(seen):
+    finding = measure.wrong_kind(seen)
+    return finding and Verdict(_status(seen), finding.slug, finding.says, finding.look)
+
+
 def two_known_slips(seen):
     pair = slips.two_slips(seen) if seen.exercise.in_pairs else None
     if pair is None:
@@ -188,7 +193,7 @@ def two_known_slips(seen):
 
 
 def measured(seen):
-    finding = measure.first(seen, (*measure.FIRST, *seen.exercise.measures, *measure.GENERAL))
+    finding = measure.first(seen, (measure.low_precision, *seen.exercise.measures, *measure.GENERAL))
     return finding and Verdict(_status(seen), finding.slug, finding.says, finding.look)
 
 
@@ -230,7 +235,8 @@ def different(seen):
 STEPS = (
     took_too_long, returned_nothing, changed_its_input, left_to_chance,
     breaks_the_contract, right, another_convention, crashed_always,
-    known_slip, known_slip_in_the_basic_case, known_slip_but_for_crashes, crashed_sometimes, two_known_slips, measured,
+    known_slip, known_slip_in_the_basic_case, known_slip_but_for_crashes, crashed_sometimes,
+    wrong_kind_of_answer, two_known_slips, measured,
     mostly_a_slip, wrong_when, different,
 )  # fmt: skip
 

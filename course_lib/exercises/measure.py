@@ -225,7 +225,6 @@ def low_precision(seen):
     return Finding("low-precision", f"The values are nearly right, off by {max(gaps):.1g}: {cause}.".replace("?.", "?"))
 
 
-FIRST = (wrong_kind, low_precision)
 GENERAL = (
     wrong_dtype, wrong_shape, not_finite, simply_related, ignores_an_argument, mixes_the_batch,
 )  # fmt: skip

@@ -144,6 +144,11 @@ def two_slips(seen):
     crashing = [_crashes(seen, slip) for slip in slips]
     theirs = set(seen.crashed)
     pairs = [(i, j) for i, j in itertools.combinations(range(len(slips)), 2) if crashing[i] | crashing[j] == theirs]
+    if seen.pairs:  # two slips together give the shape that one of them gives
+        probe, output, _ = seen.pairs[0]
+        i = next(i for i in seen.wrong if seen.probes[i] is probe)
+        alike = [_shape(known_answer(seen.exercise, slip.knobs, i)) == _shape(output) for slip in slips]
+        pairs = [(i, j) for i, j in pairs if alike[i] or alike[j]]
     pairs = sorted(pairs, key=rank)[:MOST_PAIRS]
     return next(((slips[i], slips[j]) for i, j in pairs if _fit(seen, slips[i], slips[j])), None)
 
@@ -151,6 +156,13 @@ def two_slips(seen):
 def _crashes(seen, slip):
     """The probes of valid input on which the slip raises."""
     return {i for i in seen.valid if isinstance(known_answer(seen.exercise, slip.knobs, i), Crash)}
+
+
+def _shape(value):
+    """Shapes of a tensor or a pair; the type of anything else."""
+    if isinstance(value, tuple | list):
+        return tuple(_shape(v) for v in value)
+    return value.shape if isinstance(value, torch.Tensor) else type(value)
 
 
 def _fit(seen, first, second):
