@@ -71,6 +71,11 @@ PROBES = (
     _probe(9, 1, 2, 8, {4: 2}, ENDS, "all logits are negative", negative=True),
     _probe(10, 1, 2, 2, {}, RUNS_OUT, "max_len is 2"),
     _probe(11, 1, 0, 9, {4: 0}, ENDS, "eos_id is 0"),
+    _probe(12, 902, 952, 9, {3: 952}, ENDS, "ids are larger than 256"),
+    _probe(13, 905, 905, 8, {5: 905}, ENDS, "bos_id equals eos_id"),
+    _probe(14, 4, 2, 9, {2: 4, 5: 2}, ENDS, "bos_id is generated on the way"),
+    _probe(15, 1, 2, 6, {2: 0}, RUNS_OUT, "the id 0 is generated on the way"),
+    _probe(16, 1, 2, 6, {}, RUNS_OUT, "all logits are negative", negative=True),
 )
 
 
