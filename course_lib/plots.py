@@ -175,7 +175,7 @@ def plot_lines(x, lines, xlabel, ylabel, *, reference=None, logx=False, logy=Fal
 def plot_line_panels(x, panels, xlabel, *, logx=False, logy=()):
     """The same lines by several measures, side by side, with one legend above. Returns a Figure.
 
-    panels: {ylabel: {label: (n,) or (seeds, n)}}; several seeds become mean and range; logy: the ylabels with a log axis.
+    panels: {ylabel: {label: (n,) or (seeds, n)}}; several seeds: mean and range; logy: ylabels with a log axis.
     """
     fig, axes = figure(4.4 * len(panels), 3.6, 1, len(panels), squeeze=False)
     for ax, (ylabel, lines) in zip(axes[0], panels.items(), strict=True):
