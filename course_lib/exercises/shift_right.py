@@ -39,16 +39,7 @@ def stages(targets, bos_id, *, axis="time",
     else:
         moved = targets.roll(by, {"time": 1, "batch": 0}[axis]) if by else targets.clone()
     moved = _with_bos(moved, targets, fill, bos, by)
-    if length == "T + 1":
-        moved = torch.cat([torch.full_like(targets[:, :1], bos_id), targets], 1)
-    elif length == "T - 1":
-        moved = torch.cat([moved[:, :1], moved[:, 1:-1]], 1)
-    elif length == "T + 1, bos last":
-        moved = torch.cat([targets, torch.full_like(targets[:, :1], bos_id)], 1)
-    elif length == "T - 1, targets":
-        moved = targets[:, 1:]
-    elif length == "without bos":
-        moved = targets[:, :-1]
+    moved = _cut(moved, targets, bos_id, length)
     if tail == "reversed":
         moved = moved.flip(1)
     if tail == "transposed":
@@ -59,6 +50,18 @@ def stages(targets, bos_id, *, axis="time",
         moved = moved.flatten()
     return moved if dtype == "as it is" else moved.to({
         "float": torch.float32, "double": torch.float64, "bool": torch.bool}[dtype])
+
+
+def _cut(moved, targets, bos_id, length):
+    """Another length than T."""
+    return {
+        "T": lambda: moved,
+        "T + 1": lambda: torch.cat([torch.full_like(targets[:, :1], bos_id), targets], 1),
+        "T + 1, bos last": lambda: torch.cat([targets, torch.full_like(targets[:, :1], bos_id)], 1),
+        "T - 1": lambda: torch.cat([moved[:, :1], moved[:, 1:-1]], 1),
+        "T - 1, targets": lambda: targets[:, 1:],
+        "without bos": lambda: targets[:, :-1],
+    }[length]()
 
 
 def _with_bos(moved, targets, fill, bos, by):

@@ -11,7 +11,7 @@ import torch
 
 from course_lib.exercises import crashes
 from course_lib.exercises.exercise import Exercise
-from course_lib.exercises.judge import Verdict
+from course_lib.exercises.verdict import Verdict
 
 
 @dataclass(frozen=True)
