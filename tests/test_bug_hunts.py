@@ -5,6 +5,7 @@ import torch
 
 from course_lib.exercises import check
 from course_lib.exercises.bug_hunts import HUNTS
+from course_lib.exercises.bug_hunts.heads_before_projection import HeadsAfterProjection
 from course_lib.exercises.bug_hunts.hunt import built
 
 each_hunt = pytest.mark.parametrize("hunt", HUNTS, ids=[hunt.name for hunt in HUNTS])
@@ -56,6 +57,21 @@ def test_a_test_that_fails_some_right_modules_is_unfair():
         assert type(module).__name__ == "HeadsAfterProjection"
 
     assert check("bug_hunt_heads_before_projection", knows_one_class).mistake == "accuses-a-right-module"
+
+
+def test_a_class_is_not_started_while_its_functions_are_stubs():
+    class Mended(torch.nn.Module):
+        def __init__(self, d_model, n_heads):
+            super().__init__()
+
+        def forward(self, x): ...
+
+    class Inherits(HeadsAfterProjection):
+        pass
+
+    assert check("bug_hunt_heads_before_projection_mended", Mended).status == "not_started"
+    assert check("bug_hunt_heads_before_projection_mended", Inherits).status == "passed"
+    assert check("split_heads", int).status != "not_started"
 
 
 def test_a_stub_is_not_started():

@@ -4,6 +4,8 @@ import dis
 import functools
 import inspect
 
+from torch import nn
+
 HARMLESS = {
     "RESUME", "NOP", "CACHE", "PUSH_NULL", "PRECALL", "KW_NAMES", "CALL", "POP_TOP", "COPY_FREE_VARS", "MAKE_CELL",
     "LOAD_GLOBAL", "LOAD_NAME", "LOAD_CONST", "LOAD_COMMON_CONSTANT", "RAISE_VARARGS", "RETURN_CONST", "RETURN_VALUE",
@@ -22,7 +24,14 @@ def code_of(candidate):
 
 
 def not_started(candidate):
-    """True if the body is only a docstring, `...`, pass or raise NotImplementedError, or still holds a `name = ...`."""
+    """True if the body is only a docstring, `...`, pass or raise NotImplementedError, or still holds a `name = ...`.
+
+    A class is not started while every function that it defines is not, `__init__` aside.
+    """
+    if inspect.isclass(candidate):
+        own = [f for name, f in vars(candidate).items() if inspect.isfunction(f) and name != "__init__"]
+        inherits = getattr(candidate, "forward", nn.Module.forward) is not nn.Module.forward
+        return all(map(not_started, own)) if own else not inherits and candidate.__module__ != "builtins"
     code = code_of(candidate)
     if code is None:
         return False
