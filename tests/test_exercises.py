@@ -173,7 +173,7 @@ def test_an_endless_loop_is_stopped_in_the_main_thread(candidate):
 
 def test_an_endless_loop_is_stopped_in_another_thread():
     found = []
-    thread = threading.Thread(target=lambda: found.append(check("split_heads", endless)))
+    thread = threading.Thread(target=lambda: found.append(check("split_heads", endless)), daemon=True)
     thread.start()
     thread.join(20)
     assert found and found[0].status == "timeout"
@@ -196,7 +196,7 @@ def test_a_late_shot_never_escapes():
 
     ended = []
     many()
-    thread = threading.Thread(target=many)
+    thread = threading.Thread(target=many, daemon=True)
     thread.start()
     thread.join(60)
     assert ended == [True, True]

@@ -17,6 +17,7 @@ import threading
 import time
 import warnings
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -82,15 +83,15 @@ def limited(function, limit):
 
 
 def _by_signal(function, limit):
-    over = threading.Event()
+    state = SimpleNamespace(over=False)  # plain flags: a shot that lands inside a lock would leave it locked
 
     def shoot(signum, frame):
-        if not over.is_set():
+        if not state.over:
             raise TimeUp(f"stopped after {limit:g} s")
 
     def stop():
-        if not over.is_set():
-            over.set()
+        if not state.over:
+            state.over = True  # from here on there is no further shot
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler_before)
             if timer_before[0]:  # somebody else's alarm, pytest's for instance: let it go on
@@ -104,23 +105,29 @@ def _by_signal(function, limit):
 
 
 def _by_thread(function, limit):
-    target, over, lock = threading.get_ident(), threading.Event(), threading.Lock()
+    target, state = threading.get_ident(), SimpleNamespace(begun=False, over=False, gone=False)
 
     def watch():
-        wait = limit
-        while not over.wait(wait):
-            with lock:
-                if not over.is_set():
-                    _raise_in(target, TimeUp)
-            wait = AGAIN
+        next_shot = time.monotonic() + limit
+        while not state.over:
+            if state.begun and time.monotonic() >= next_shot:
+                _raise_in(target, TimeUp)
+                next_shot = time.monotonic() + AGAIN
+            time.sleep(0.001)
+        state.gone = True
+
+    def run():
+        state.begun = True
+        return function()
 
     def stop():
-        over.set()
-        with lock:  # from here on there is no further shot,
-            _raise_in(target, None)  # and one that has not arrived yet is taken back
+        state.over = True
+        while not state.gone:  # once the watcher is gone there is no further shot,
+            time.sleep(0.0002)
+        _raise_in(target, None)  # and one that has not arrived yet is taken back
 
     threading.Thread(target=watch, daemon=True).start()
-    return _stopping(function, stop)
+    return _stopping(run, stop)
 
 
 def _stopping(function, stop):
