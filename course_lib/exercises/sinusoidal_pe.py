@@ -211,6 +211,15 @@ def rows_shifted(seen):
     return None
 
 
+def odd_width(seen):
+    """Remark: sines and cosines come in pairs, so the library refuses an odd d_model by a ValueError."""
+    raised = seen.runner.call((3, 5)).raised
+    if raised and raised.kind == "ValueError":
+        return None
+    does = f"it stops with {raised.kind}" if raised else "it returns a table all the same"
+    return f"With an odd d_model {does}; the library raises a ValueError, since sines and cosines come in pairs."
+
+
 EXERCISE = Exercise(
     name="sinusoidal_pe",
     reference=reference,
@@ -233,6 +242,7 @@ EXERCISE = Exercise(
                    {"layout": "halves"}),
     ),
     measures=(speeds_grow, rows_shifted, speeds_measured),
+    remarks=(odd_width,),
     look={
         "first": "where the positions start",
             "exponent": "the exponent of 10000", "base": "the number that is raised to a power",

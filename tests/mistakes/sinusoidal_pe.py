@@ -265,10 +265,19 @@ def halves(n, d):
     return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 
-@right()
+@right("odd d_model it returns a table all the same")
 def odd_sizes_too(n, d):
     pe = torch.zeros(n, d)
     angle = torch.arange(n)[:, None] / 10000 ** (torch.arange(0, d, 2) / d)
     pe[:, 0::2] = angle.sin()
     pe[:, 1::2] = angle.cos()[:, : d // 2]
+    return pe
+
+
+@right("odd d_model it stops with RuntimeError")
+def odd_sizes_crash(n, d):
+    pe = torch.zeros(n, d)
+    angle = torch.arange(n)[:, None] / 10000 ** (torch.arange(0, d, 2) / d)
+    pe[:, 0::2] = angle.sin()
+    pe[:, 1::2] = angle.cos()
     return pe
