@@ -176,12 +176,13 @@ def test_a_choice(page, kind, label, expression, wanted):
 def test_by_mouse(page):
     found = output(page, "heads")
     slider = found.get_by_role("slider", name="Head count h")
-    box = slider.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    slider.hover()  # waits until it stands still, in view
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] / 2, steps=5)
+    box = slider.bounding_box()
+    slider.hover(position={"x": box["width"] - 2, "y": box["height"] / 2})
     page.mouse.up()
     kernel_says(page, "heads.n_heads", 8)
+    labkit.kernel_eval(page, "mask.toggled = []")
     output(page, "mask").locator(".tx-cells").first.click(position={"x": 10, "y": 10})
     kernel_says(page, "mask.toggled", [[0, 0]])
 
