@@ -12,7 +12,7 @@ SECONDS = 60
 PEAK_BYTES = 1e9
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-pytestmark = pytest.mark.timeout(1200)  # a notebook waits for those before it, two run at a time
+pytestmark = pytest.mark.timeout(1200)  # a notebook waits for those before it
 
 
 def references():
@@ -24,7 +24,7 @@ def references():
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """{(notebook, "as shipped" or "solved"): a future Run}: all of them, each once, two at a time."""
+    """{(notebook, "as shipped" or "solved"): a future Run}: all of them, each once, one at a time: two would share a core."""
     folder = tmp_path_factory.mktemp("notebooks")
 
     def run_solved(path):
@@ -32,7 +32,7 @@ def runs(tmp_path_factory):
         variant.write_text(json.dumps(solved(read(path), references())), encoding="utf-8")
         return run(variant, folder / f"{path.stem}-solved", prefix=offline())
 
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(1) as pool:
         shipped = {(path, "as shipped"): pool.submit(run, path, folder / path.stem) for path in NOTEBOOKS}
         variants = {(path, "solved"): pool.submit(run_solved, path) for path in NOTEBOOKS}
         yield shipped | variants
