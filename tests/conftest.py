@@ -17,10 +17,11 @@ def progress_home(tmp_path_factory, monkeypatch):
     """A fresh COURSE_LIB_HOME; afterwards the real folder must be as it was."""
     folder = tmp_path_factory.mktemp("progress")
     monkeypatch.setenv("COURSE_LIB_HOME", str(folder))
-    before = contents(journal.default_home())
+    real = journal.default_home()  # now: a test may pretend to run on another system
+    before = contents(real)
     yield folder
-    if contents(journal.default_home()) != before:
-        pytest.fail(f"This test touched the learner's own records in {journal.default_home()} "
+    if contents(real) != before:
+        pytest.fail(f"This test touched the learner's own records in {real} "
                     "(or a notebook outside the tests did so meanwhile).")
 
 

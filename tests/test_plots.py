@@ -53,9 +53,19 @@ def test_names_of_lines_do_not_touch():
 
 def test_the_spread_shows_each_seed_and_the_mean():
     fig = plots.plot_spread({"a": [0.1, 0.3], "b": [0.5, 0.5]}, "share", chance=0.25)
-    points = np.vstack([collection.get_offsets() for collection in fig.axes[0].collections])
-    assert sorted(points[:, 0].tolist()) == pytest.approx([0.1, 0.3, 0.5, 0.5])
+    points = np.hstack([line.get_xdata() for line in fig.axes[0].lines if line.get_marker() == "o"])
+    assert sorted(points.tolist()) == pytest.approx([0.1, 0.3, 0.5, 0.5])
     assert {"0.20", "0.50", "chance"} <= {text.get_text() for text in fig.axes[0].texts}
+
+
+def test_a_band_runs_from_the_lowest_to_the_highest_seed_around_the_mean():
+    fig = plots.plot_bands([10, 100], {"a": [[0.1, 0.6], [0.3, 0.8]], "b": [[0.0, 0.0]]}, "labels", "accuracy", logx=True)
+    line, band = fig.axes[0].lines[0], fig.axes[0].collections[0].get_paths()[0].vertices
+    assert line.get_ydata().tolist() == pytest.approx([0.2, 0.7])
+    for x, low, high in ((10, 0.1, 0.3), (100, 0.6, 0.8)):
+        heights = band[band[:, 0] == x][:, 1]
+        assert (heights.min(), heights.max()) == pytest.approx((low, high))
+    assert [text.get_text() for text in fig.axes[0].get_legend().get_texts()] == ["a", "b"]
 
 
 def records(n):

@@ -1,4 +1,6 @@
 import random
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -110,6 +112,42 @@ def test_every_step_is_one_of_adamw_on_this_batch_alone():
         optimiser.step()
     for mine, expected in zip(ours.parameters(), by_hand.parameters(), strict=True):
         torch.testing.assert_close(mine, expected)
+
+
+@pytest.mark.parametrize("steps", [2, 3, 7, 40])
+def test_training_is_adamw_and_one_cycle_as_in_torch(steps):
+    (x, y), models = copying(), []
+    for _ in range(2):
+        torch.manual_seed(0)
+        models.append(Decoder(small_config()))
+    ours, torchs = models
+    records = list(training.train(ours, [(x, y)] * steps, lr=1e-2))
+    optimiser = torch.optim.AdamW(torchs.parameters(), lr=1e-2, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=1e-2, total_steps=steps)
+    for record in records:
+        assert record["lr"] == pytest.approx(optimiser.param_groups[0]["lr"], rel=1e-9)
+        optimiser.zero_grad()
+        training.next_token_loss(torchs, (x, y)).backward()
+        optimiser.step()
+        if record["step"] < steps:
+            schedule.step()
+    for mine, expected in zip(ours.parameters(), torchs.parameters(), strict=True):
+        torch.testing.assert_close(mine, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_parameters_without_a_gradient_stay_as_they_are():
+    used, unused = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+    optimiser = training.AdamW([used, unused])
+    used.sum().backward()
+    optimiser.step(lr=0.1)
+    assert used.lt(1).all() and unused.eq(1).all()
+
+
+def test_training_does_not_import_torchs_compiler():
+    code = ("import sys, torch; from course_lib import training; m = torch.nn.Linear(2, 2); x = torch.ones(1, 2)\n"
+            "list(training.train(m, [(x,)] * 3, loss=lambda m, b: m(*b).sum()))\n"
+            "sys.exit('torch._dynamo' in sys.modules)")  # fmt: skip
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_train_gives_back_threads_and_mode_even_when_interrupted():
