@@ -7,9 +7,10 @@ same with whichever kernel `attend` picks.
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
+from course_lib.kernels.flash_attention import chosen_and_fits, flash_attention
+from course_lib.kernels.fused import fused_attention
 from course_lib.masks import causal_rows, check_mask, mask_per_head
 
 
@@ -78,16 +79,20 @@ def cross_attention(decoder_x, encoder_out, w_q, w_k, w_v, w_o, n_heads, padding
 
 
 def attend(q, k, v, mask=None, causal=False, need_weights=False, edit=None):
-    """Pick the kernel: the explicit one where the weights are wanted or edited, the fused one otherwise.
+    """Pick the kernel: the explicit one where the weights are wanted or edited, PyTorch's fused one otherwise.
+
+    Inside `with kernels.ours()` our Triton kernel takes the place of PyTorch's, wherever it can compute the same.
 
     q (B, h, T, d_k); k, v (B, h_kv, S, d_k), where h_kv divides h; mask: bool, broadcasts to (B, h, T, S);
     causal: the newest query is aligned to the newest key; edit: weights -> weights, applied after the
     softmax.
     Returns (output (B, h, T, d_k), weights (B, h, T, S) or None).
     """
-    if not need_weights and edit is None:
-        return fused_attention(q, k, v, mask, causal), None
-    return explicit_attention(q, k, v, mask, causal, edit)
+    if need_weights or edit is not None:
+        return explicit_attention(q, k, v, mask, causal, edit)
+    if chosen_and_fits(q, k, v, mask, causal):
+        return flash_attention(q, k, v, causal, None if mask is None else mask[:, 0, 0]), None
+    return fused_attention(q, k, v, mask, causal), None
 
 
 def explicit_attention(q, k, v, mask=None, causal=False, edit=None):
@@ -102,24 +107,6 @@ def explicit_attention(q, k, v, mask=None, causal=False, edit=None):
         weights = edit(weights)
         output = weights @ v
     return output, weights
-
-
-def fused_attention(q, k, v, mask=None, causal=False):
-    """The same output from PyTorch's fused kernel, which never builds the (T, S) weights."""
-    T, S = q.shape[-2], k.shape[-2]
-    if mask is not None:
-        check_mask(mask, (*q.shape[:-1], S))
-    if causal and T == 1:
-        causal = False  # the newest query may see every key
-    if causal and (mask is not None or T != S):  # is_causal alone aligns query 0 to key 0
-        rows = causal_rows(T, S, q.device)
-        mask, causal = rows if mask is None else mask & rows, False
-    grouped = q.shape[1] != k.shape[1]
-    wider = q.shape[-1] - v.shape[-1]  # ALiBi makes q and k wider; the fast kernels want equal widths
-    if wider:
-        v = F.pad(v, (0, wider))
-    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=grouped)
-    return output[..., :-wider] if wider else output
 
 
 class MultiHeadAttention(nn.Module):

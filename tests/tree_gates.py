@@ -20,16 +20,18 @@ TAUGHT = {
     "generation",
     "training",
 }
-CORE = TAUGHT | {"cache", "pretrained", "gguf", "kernels", "tasks"}
+CORE = TAUGHT | {"cache", "costs", "pretrained", "gguf", "kernels", "tasks"}
 # Who may import whom: a module or package of course_lib -> the others that it may use
 LAYERS = {
     "masks": set(),
     "positions": set(),
     "cache": set(),
     "counting": {"models"},
+    "costs": {"models"},
+    "data_parallel": {"models", "training", "tasks"},
     "training": set(),
     "gguf": set(),
-    "kernels": set(),
+    "kernels": {"masks"},
     "attention": {"masks", "kernels"},
     "blocks": {"attention", "masks", "positions", "kernels"},
     "models": {"attention", "blocks", "masks", "positions"},
@@ -45,6 +47,7 @@ LAYERS = {
     "exercises": CORE | {"progress", "quiz"},
     "widgets": CORE | {"plots"},
     "classroom": {"exercises", "quiz", "progress", "journal", "rich_text"},
+    "model_card": {"journal"},
     "doctor": CORE | {"__main__"},
     "lab": set(),
     "__main__": set(),
