@@ -85,8 +85,9 @@ function stage(model, el) {
     say(text) {
       spoken.textContent = text;
     },
-    whenChanged(draw) {
-      model.on("change", draw);
+    // draw now, and again when one of these changes (without names: when anything does)
+    whenChanged(draw, ...names) {
+      for (const event of names.length ? names.map(name => `change:${name}`) : ["change"]) model.on(event, draw);
       draw();
     },
   };

@@ -186,7 +186,8 @@ function writeNumbers(place, colours, {values, n_rows, n_cols, lo, hi}, write) {
   while (place.children.length > n_rows * n_cols) place.lastChild.remove();
   for (let i = 0; i < n_rows * n_cols; i++) {
     const cell = place.children[i];
-    cell.textContent = Number.isNaN(values[i]) ? "" : write(values[i]);
+    const text = Number.isNaN(values[i]) ? "" : write(values[i]);
+    if (cell.textContent !== text) cell.textContent = text; // laying out text anew is slow
     cell.style.color = inkOn(colours, shade(values[i], lo, hi));
   }
 }

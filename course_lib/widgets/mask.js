@@ -73,9 +73,11 @@ function render({model, el}) {
       marks: future,
       label: `Weights of ${T} queries with the mask; framed: looks ahead`,
     });
-    size.hidden = ["none", "causal"].includes(view.get("preset"));
     words.textContent = text;
-  });
+  }, "result");
+  view.whenChanged(() => {
+    size.hidden = ["none", "causal"].includes(view.get("preset"));
+  }, "preset");
 }
 
 export default {render};
