@@ -12,6 +12,17 @@ def causal_mask(n, device=None):
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()
 
 
+def prefix_mask(n_prefix, n, device=None):
+    """The mask of a sequence whose first n_prefix tokens are given as a whole, and whose others are written one by one.
+
+    Every query sees the whole prefix; those behind it see themselves and what came before as well. n_prefix = 0 is a
+    decoder's mask, n_prefix = n an encoder's. Returns bool (n, n). Source: Raffel et al. 2020, section 3.2.1.
+    """
+    mask = causal_mask(n, device)
+    mask[:, :n_prefix] = True
+    return mask
+
+
 def padding_mask(lengths, max_len=None):
     """Which tokens of a padded batch are real.
 

@@ -22,6 +22,7 @@ from course_lib.exercises.bug_hunts import (
     first_key_only,
     heads_before_projection,
     labels_shifted_twice,
+    last_by_count,
     norm_over_tokens,
     only_the_future,
     positions_by_batch,
@@ -32,6 +33,7 @@ from course_lib.exercises.bug_hunts.causal_only_in_training import CausalOnlyInT
 from course_lib.exercises.bug_hunts.first_key_only import FirstKeyOnly
 from course_lib.exercises.bug_hunts.heads_before_projection import HeadsBeforeProjection
 from course_lib.exercises.bug_hunts.labels_shifted_twice import LabelsShiftedTwice
+from course_lib.exercises.bug_hunts.last_by_count import LastByCount
 from course_lib.exercises.bug_hunts.norm_over_tokens import NormOverTokens
 from course_lib.exercises.bug_hunts.only_the_future import OnlyTheFuture
 from course_lib.exercises.bug_hunts.positions_by_batch import PositionsByBatch
@@ -49,6 +51,7 @@ HUNTS = tuple(
         post_norm_in_name,  # 04
         source_unused,  # 05
         labels_shifted_twice,  # 05
+        last_by_count,  # 06
         first_key_only,  # 08
     )
 )
@@ -59,6 +62,7 @@ __all__ = [
     "FirstKeyOnly",
     "HeadsBeforeProjection",
     "LabelsShiftedTwice",
+    "LastByCount",
     "NormOverTokens",
     "OnlyTheFuture",
     "PositionsByBatch",
