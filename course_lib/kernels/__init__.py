@@ -9,7 +9,7 @@ CPU                  PyTorch's flash kernel, also with a bool mask. With dropout
 NVIDIA (CUDA)        PyTorch picks flash, efficient or cuDNN by dtype and mask (flash takes no bool mask and no float32).
                      Ours: compiled, d_k up to 128.
 Apple (MPS)          one fused kernel of PyTorch's, or its explicit way where gradients are wanted. No Triton, no float64;
-                     results differ from a CPU's in the last digits of float32, and there is no meter for peak memory.
+                     results differ from a CPU's in the last digits of float32, and there is no meter for peak memory. (By PyTorch's documentation; not measured.)
 In causal attention with padding, or with more keys than queries, PyTorch is given a (T, S) mask of one byte an entry;
 ours needs none.
 """
@@ -20,6 +20,7 @@ from pathlib import Path
 from course_lib.kernels.flash_attention import flash_attention, flash_attention_with_lse, ours
 from course_lib.kernels.fused import fused_attention
 from course_lib.kernels.race import race
+from course_lib.kernels.tiled import online_attention
 from course_lib.kernels.triton_here import load, missing
 from course_lib.kernels.which import peak_bytes, which_kernel
 
@@ -28,6 +29,7 @@ __all__ = [
     "flash_attention_with_lse",
     "fused_attention",
     "missing",
+    "online_attention",
     "ours",
     "peak_bytes",
     "race",

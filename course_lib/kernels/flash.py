@@ -25,11 +25,11 @@ def online_softmax_step(scores, v, biggest, total, acc):
 
 
 @triton.jit
-def flash_forward(Q, K, V, PADDING, OUT, LSE, n_heads, group, T, S, d_k, scale,
-                  CAUSAL: tl.constexpr, PADDED: tl.constexpr,
+def flash_forward(Q, K, V, PADDING, OUT, LSE, n_heads, group, T, S, scale,
+                  CAUSAL: tl.constexpr, PADDED: tl.constexpr, d_k: tl.constexpr,
                   BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr):  # fmt: skip
     """Q, OUT (B·h, T, d_k), K, V (B·h_kv, S, d_k), PADDING (B, S), LSE (B·h, T), all contiguous; `group` query heads
-    share one head of keys. BLOCK_D is d_k or the next power of 2; what lies beyond an edge is read as 0.
+    share one head of keys. BLOCK_D: the power of 2 from d_k on; what lies beyond an edge is read as 0.
     """
     head = tl.program_id(1).to(tl.int64)  # which of the B·h; 64 bits, since B·h·T·d_k may exceed 2^31
     feature = tl.arange(0, BLOCK_D)
@@ -67,7 +67,8 @@ def tiles(d_k, dtype):
     """Sizes of the tiles and warps a program, as large as registers allow: float32 has no tensor cores to feed."""
     BLOCK_D = max(16, triton.next_power_of_2(d_k))
     if dtype == torch.float32:
-        return {"BLOCK_T": 32 if BLOCK_D <= 64 else 16, "BLOCK_S": 32, "BLOCK_D": BLOCK_D, "num_warps": 4}
+        BLOCK_S, num_warps = (32, 4) if BLOCK_D <= 64 else (16, 8)
+        return {"BLOCK_T": 32, "BLOCK_S": BLOCK_S, "BLOCK_D": BLOCK_D, "num_warps": num_warps}
     return {"BLOCK_T": 128, "BLOCK_S": 64, "BLOCK_D": BLOCK_D, "num_warps": 8}
 
 
@@ -80,7 +81,7 @@ def launch(q, k, v, causal, padding):
     sizes = tiles(d_k, q.dtype)
     programs = (triton.cdiv(T, sizes["BLOCK_T"]), B * h)
     flash_forward[programs](
-        q, k, v, padded, output, lse, h, h // h_kv, T, S, d_k, d_k**-0.5,
-        CAUSAL=causal, PADDED=padding is not None, **sizes,
+        q, k, v, padded, output, lse, h, h // h_kv, T, S, d_k**-0.5,
+        CAUSAL=causal, PADDED=padding is not None, d_k=d_k, **sizes,
     )  # fmt: skip
     return output, lse
