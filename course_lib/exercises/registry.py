@@ -19,6 +19,14 @@ MODULES = (
     "cross_attention",
     "greedy_decode",
     "encoder_block_param_count",
+    "mask_tokens",
+    "prefix_mask",
+    "rms_norm",
+    "subgroup_accuracy",
+    "exposure",
+    "online_attention",
+    "largest_tile",
+    "work_slope",
 )
 
 

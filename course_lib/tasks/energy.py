@@ -1,0 +1,65 @@
+"""What a model costs to run: operations counted twice, time measured, and joules as a stated power times time.
+
+Nothing here measures energy. A processor's power is an assumption, and it stays a range up to the last line.
+"""
+
+import time
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from course_lib import training
+
+
+def forward_flops(config, B, T):
+    """Floating-point operations of one pass of a Decoder over B sequences of T tokens, by part: {part: int}.
+
+    A product of matrices (m, n) and (n, p) counts 2·m·n·p: one multiplication and one addition each. Additions,
+    norms, softmax and activations are left out, as is usual: they are few.
+    """
+    d = config.d_model
+    weights = config.n_layers * (4 * d * d + 2 * d * config.d_ff) + d * config.vocab_size  # in matrices
+    return {"matrices": 2 * B * T * weights, "scores and averages": config.n_layers * 2 * (2 * B * T * T * d)}
+
+
+def counted_flops(run):
+    """Operations that torch counts while `run()` is called: an int."""
+    with FlopCounterMode(display=False) as counter:
+        run()
+    return counter.get_total_flops()
+
+
+def seconds_per_step(model, inputs, targets, steps=12):
+    """CPU seconds of one training step: the median of `steps`, after two to warm up. The model is trained by it."""
+    seconds, before = [], time.process_time()
+    for _ in training.train(model, [(inputs, targets)] * (steps + 2)):
+        seconds.append(time.process_time() - before)
+        before = time.process_time()
+    return torch.tensor(seconds[2:]).median().item()
+
+
+def cpu_seconds():
+    """CPU seconds of this Python process since it started: in a notebook, all that you have run in it."""
+    return time.process_time()
+
+
+def joules(seconds, watts):
+    """Power times time. watts: (low, high) -> (low, high) in joules."""
+    return tuple(seconds * power for power in watts)
+
+
+def deployment(*, parameters, requests_per_day, tokens_per_request, days, flops_per_second, watts, overhead):
+    """What answering requests takes: {"operations", "processor seconds", "kWh": (low, high)}.
+
+    A token costs about 2 operations a parameter. flops_per_second: what one processor really gets done. watts
+    (low, high): what it draws meanwhile. overhead: what cooling and the rest multiply that by, 1 or more.
+    """
+    if overhead < 1 or min(watts) <= 0 or flops_per_second <= 0:
+        raise ValueError(
+            "overhead must be at least 1, watts and flops_per_second above 0; "
+            f"got overhead = {overhead}, watts = {watts}, flops_per_second = {flops_per_second}"
+        )
+    operations = 2 * parameters * requests_per_day * tokens_per_request * days
+    seconds = operations / flops_per_second
+    kwh = tuple(overhead * energy / 3.6e6 for energy in joules(seconds, watts))
+    return {"operations": operations, "processor seconds": seconds, "kWh": kwh}
