@@ -335,7 +335,9 @@ def install(arguments):
 
 
 COMMANDS = {function.__name__: function for function in (lab, test, doctor, models, install)}
-MODULES = {}    # further commands, name -> module of course_lib, which runs in the course's own Python
+MODULES = {     # further commands, name -> module of course_lib, which runs in the course's own Python
+    "lms": "course_lib.classroom.lms",
+}
 
 
 def main(arguments):
