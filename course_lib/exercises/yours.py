@@ -148,6 +148,18 @@ def _layer_norm(f):
     yield blocks, "fused_layer_norm", layer_norm
 
 
+def _online_attention(f):
+    """The fused kernel, where nothing is masked; grouped heads get their keys and values repeated."""
+
+    def fused_attention(q, k, v, mask=None, causal=False):
+        if mask is not None or causal:
+            return _library_fused_attention(q, k, v, mask, causal)
+        group = q.shape[1] // k.shape[1]
+        return f(q, k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1))
+
+    yield attention, "fused_attention", fused_attention
+
+
 def _rotary(f):
     """Rotary positions of the exercise's kind: base 10000, neighbouring features, one row of positions for all."""
     with_base = "base" in inspect.signature(f).parameters
@@ -173,10 +185,13 @@ REPLACE = {
     "merge_heads": _by_name(attention, "merge_heads"),
     "causal_mask": _causal_mask,
     "layer_norm": _layer_norm,
+    "rms_norm": _by_name(blocks, "rms_norm"),
     "encoder_block": _by_name(blocks, "encoder_block"),
     "decoder_block": _by_name(blocks, "decoder_block"),
     "sinusoidal_pe": _by_name(positions, "sinusoidal_pe"),
     "rotary": _rotary,
     "shift_right": _by_name(training, "shift_right"),
+    "mask_tokens": _by_name(training, "mask_tokens"),
     "greedy_decode": _by_name(generation, "greedy_decode"),
+    "online_attention": _online_attention,
 }
