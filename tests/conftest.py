@@ -1,8 +1,10 @@
 """Every test keeps its progress in a folder of its own; a learner's real records must never be touched."""
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
+from notebook_runs import NOTEBOOKS, SOLVED_RUNS, start_solved_runs
 
 from course_lib import journal
 
@@ -29,3 +31,26 @@ def contents(folder):
     """{file: (size, time of change)} of a folder; empty if it does not exist."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+def about_notebooks(item):
+    return item.path.name == "test_notebooks.py"
+
+
+def pytest_collection_modifyitems(items):
+    """The notebooks come last: what they cost is measured when nothing else runs."""
+    items.sort(key=about_notebooks)
+
+
+def pytest_runtestloop(session):
+    """Two cores: notebooks run solved on one, from the start, while the other tests run on the other."""
+    items = [item for item in session.items if about_notebooks(item) and "runs" in item.fixturenames]
+    asked = {item.callspec.params["path"] for item in items if hasattr(item, "callspec")}
+    if items:
+        folder = Path(tempfile.mkdtemp(prefix="course-lib-solved-"))
+        session.config.stash[SOLVED_RUNS] = start_solved_runs(sorted(asked) or NOTEBOOKS, folder)
+
+
+def pytest_sessionfinish(session):
+    if SOLVED_RUNS in session.config.stash:
+        session.config.stash[SOLVED_RUNS][0].shutdown(wait=False, cancel_futures=True)

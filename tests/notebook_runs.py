@@ -7,11 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SOLVED_RUNS = pytest.StashKey()  # (the pool, {notebook: a future Run}) while tests run
 
 
 @dataclass
@@ -121,3 +125,22 @@ def solution(cell, reference):
     given = "\n".join([*lines[: stub.lineno - 1], import_line, *lines[stub.end_lineno :]])
     verdict = f"check({exercise_name(cell)!r}, {stub.name})"
     return f"{given}\nassert {verdict}, {verdict}.message"
+
+
+def references():
+    """{exercise name: the library's function}"""
+    from course_lib.exercises.registry import all_exercises
+
+    return {name: exercise.reference for name, exercise in all_exercises().items()}
+
+
+def start_solved_runs(notebooks, folder):
+    """Begin to run these notebooks solved, one after the other, beside whatever comes next. Returns pool, futures."""
+
+    def run_solved(path):
+        variant = folder / f"{path.stem}_solved.ipynb"
+        variant.write_text(json.dumps(solved(read(path), references())), encoding="utf-8")
+        return run(variant, folder / path.stem, prefix=offline())
+
+    pool = ThreadPoolExecutor(1)
+    return pool, {path: pool.submit(run_solved, path) for path in notebooks}

@@ -1,10 +1,9 @@
 """Every notebook runs, as shipped and with its exercises solved, within its budget and off the network."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from notebook_runs import NOTEBOOKS, ROOT, offline, read, run, solved
+from notebook_runs import NOTEBOOKS, ROOT, SOLVED_RUNS, offline, run, solved
 
 CELL_SECONDS = 15
 NOTEBOOK_SECONDS = {"06_variants": 90}  # it runs the real language model; the others have
@@ -15,28 +14,13 @@ each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path
 pytestmark = pytest.mark.timeout(1200)  # a notebook waits for those before it
 
 
-def references():
-    """{exercise name: the library's function}"""
-    from course_lib.exercises.registry import all_exercises
-
-    return {name: exercise.reference for name, exercise in all_exercises().items()}
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """{(notebook, "as shipped" or "solved"): a future Run}: all of them, each once, one at a time: two would share a core."""
-    folder = tmp_path_factory.mktemp("notebooks")
-
-    def run_solved(path):
-        variant = folder / f"{path.stem}_solved.ipynb"
-        variant.write_text(json.dumps(solved(read(path), references())), encoding="utf-8")
-        return run(variant, folder / f"{path.stem}-solved", prefix=offline())
-
-    with ThreadPoolExecutor(1) as pool:
-        shipped = {(path, "as shipped"): pool.submit(run, path, folder / path.stem) for path in NOTEBOOKS}
-        variants = {(path, "solved"): pool.submit(run_solved, path) for path in NOTEBOOKS}
-        yield shipped | variants
-        pool.shutdown(cancel_futures=True)
+def runs(request, tmp_path_factory):
+    """{(notebook, "as shipped" or "solved"): a future Run}. The solved ones began with the first test (conftest.py);
+    those whose cost is measured come after them, one at a time, when nothing else runs."""
+    folder, (pool, variants) = tmp_path_factory.mktemp("notebooks"), request.config.stash[SOLVED_RUNS]
+    shipped = {(path, "as shipped"): pool.submit(run, path, folder / path.stem) for path in variants}
+    return shipped | {(path, "solved"): future for path, future in variants.items()}
 
 
 def over_budget(result, seconds):
