@@ -1,0 +1,59 @@
+"""Attack the captioner of captions.py with a change too small to matter to a person, and look at what its map shows.
+
+Every pixel may change by at most epsilon. `attacked` looks for the worst change of that size by following the
+gradient; `noisy` is its control, a random one.
+"""
+
+import torch
+import torch.nn.functional as F
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from course_lib.tasks import captions
+
+
+def caption_loss(model, images, labels):
+    """Cross-entropy of the right captions, summed over the letters of all images."""
+    logits = model(images, captions.DECODER_INPUT[labels])
+    return F.cross_entropy(logits.flatten(0, 1), captions.TARGETS[labels].flatten(), ignore_index=-100, reduction="sum")
+
+
+def attacked(model, images, labels, epsilon, n_steps=10):
+    """images (B, 1, 8, 8) changed so that the right caption (labels (B,)) becomes as unlikely as possible.
+
+    No pixel changes by more than epsilon, nor leaves 0 … 1. Source: Madry et al. 2018, section 2.1.
+    """
+    changed = images.clone()
+    for _ in range(n_steps):
+        changed.requires_grad_()
+        (gradient,) = torch.autograd.grad(caption_loss(model, changed, labels), changed)
+        changed = changed.detach() + 2.5 * epsilon / n_steps * gradient.sign()
+        changed = changed.clamp(images - epsilon, images + epsilon).clamp(0, 1)
+    return changed
+
+
+def noisy(images, epsilon, seed=0):
+    """images with every pixel changed by epsilon, up or down at random, within 0 … 1."""
+    generator = torch.Generator().manual_seed(seed)
+    signs = torch.randint(2, images.shape, generator=generator) * 2 - 1
+    return (images + epsilon * signs).clamp(0, 1)
+
+
+def map_distance(a, b):
+    """How much weight has to move to turn map a into map b: (…, S) -> (…), from 0 (equal) to 1 (disjoint)."""
+    return (a - b).abs().sum(dim=-1) / 2
+
+
+def told_apart(ordinary, suspects):
+    """How well a detector tells two kinds of maps apart: 0.5 = not at all, 1 = always. Each (n, S), same images.
+
+    A logistic regression on the logarithms of the weights (none below 0.0001) learns from the first half of the images. The score is
+    the chance that, of two maps from the second half, one of each kind, it suspects the right one.
+    """
+    half = len(ordinary) // 2
+    a, b = (maps.clamp(min=1e-4).log().numpy() for maps in (ordinary, suspects))
+    kinds = [0] * half + [1] * half
+    detector = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)).fit([*a[:half], *b[:half]], kinds)
+    a, b = (torch.tensor(detector.decision_function(maps[half:])) for maps in (a, b))
+    return ((b[:, None] > a).double() + 0.5 * (b[:, None] == a)).mean().item()
