@@ -186,6 +186,9 @@ def plot_lines(x, lines, xlabel, ylabel, *, reference=None, logx=False, logy=Fal
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set_xscale("log" if logx else "linear")
     ax.set_yscale("log" if logy else "linear")
+    if logx and len(x) <= 8:  # few enough to name each
+        ax.set_xticks(list(x), [f"{value:,}" for value in x])
+        ax.minorticks_off()
     _name_lines(ax, lines)
     return fig
 

@@ -3,10 +3,10 @@
 import math
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.exercises.exercise import Example, Exercise, Probe, Slip
-from course_lib.kernels.tiled import online_attention as reference
+from course_lib.kernels import online_attention as reference
+from course_lib.kernels import peak_bytes
 
 LARGE, DIVIDES, REST = "scores are large", "tile_size divides S", "the last tile is smaller"
 
@@ -40,7 +40,7 @@ PROBES = (
 )
 
 
-def stages(q, k, v, tile_size=64, *, maximum="so far", total_shrinks=True, acc_shrinks=True, shrink="old - new",
+def stages(q, k, v, tile_size=4, *, maximum="so far", total_shrinks=True, acc_shrinks=True, shrink="old - new",
            scale="√d_k", rest="read", divided="by the sum", softmax="online"):  # fmt: skip
     """Tile by tile: scores, the maximum so far, the two sums, one division. The keywords are the knobs."""
     if softmax == "of each tile":
@@ -113,24 +113,12 @@ SLIPS = (
 )
 
 
-class Largest(TorchDispatchMode):
-    """Notes the largest tensor that is made while it is in force."""
-
-    numel = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        self.numel = max(self.numel, result.numel() if isinstance(result, torch.Tensor) else 0)
-        return result
-
-
 def all_scores_at_once(seen):
     """Remark: right, but the whole T × S matrix was made."""
     T, S = 64, 512
     args = torch.zeros(1, T, 2), torch.zeros(1, S, 2), torch.zeros(1, S, 2), 8
-    with Largest() as largest:
-        seen.call(args)
-    if largest.numel < T * S:
+    held = peak_bytes(lambda *args: seen.call(args), *args)
+    if held is None or held < T * S * 4:
         return None
     return "The result is right, but all T × S scores were held at once; the tiles are there to avoid that."
 

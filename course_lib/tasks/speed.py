@@ -5,7 +5,9 @@ import time
 from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from course_lib import attention
 
@@ -50,6 +52,28 @@ def longest_chain(output):
         else:
             depth[waiting.pop()] = 1 + max((depth[n] for n in before), default=0)
     return depth[output.grad_fn]
+
+
+class MatrixProducts(TorchFunctionMode):
+    """Counts the operations of every matrix product while it is in force: 2 for each number of the one factor and each
+    column of the other. (torch.utils.flop_counter sees more kinds of operation, and takes seconds to import.)"""
+
+    operations = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function.__name__ in ("matmul", "__matmul__"):  # left @ right
+            self.operations += 2 * args[0].numel() * args[1].shape[-1]
+        elif function is F.linear:  # x @ weight.T
+            self.operations += 2 * args[0].numel() * args[1].shape[0]
+        return function(*args, **(kwargs or {}))
+
+
+@torch.no_grad()
+def operations_counted(layer, x, **options):
+    """Multiplications and additions of the matrix products in layer(x, **options), counted while it runs."""
+    with MatrixProducts() as products:
+        layer(x, **options)
+    return products.operations
 
 
 def forward_and_backward(layer, x):
