@@ -58,7 +58,7 @@ def lesson(n, combinations=SEEN, seed=0):
     return tuple(torch.cat(tensors)[:n] for tensors in zip(*parts, strict=True))
 
 
-def train_tagger(combinations=SEEN, *, positions="learned", n=4000, epochs=3, lr=1e-2, seed=0):
+def train_tagger(combinations=SEEN, *, positions="learned", n=4800, epochs=3, lr=1e-2, seed=0):
     """A Classifier with a label per token, on an Encoder of two layers, trained on n texts of `lesson`.
 
     positions: as in TransformerConfig.
@@ -68,7 +68,7 @@ def train_tagger(combinations=SEEN, *, positions="learned", n=4000, epochs=3, lr
                                       positions=positions)  # fmt: skip
     model = heads.Classifier(models.Encoder(config), n_classes=2, pooling=None)
     texts = lesson(n, combinations, seed)
-    for _ in training.train(model, training.Minibatches(*texts, batch_size=64, epochs=epochs, seed=seed), lr=lr):
+    for _ in training.train(model, training.Minibatches(*texts, batch_size=80, epochs=epochs, seed=seed), lr=lr):
         pass
     return model
 
