@@ -14,11 +14,13 @@ from course_lib.attention import (
     cross_attention,
     explicit_attention,
     fused_attention,
+    in_place_attention,
     merge_heads,
     multi_head_attention,
     scaled_dot_product_attention,
     split_heads,
 )
+from course_lib.kernels import peak_bytes, which_kernel
 from course_lib.masks import causal_mask, padding_mask
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
@@ -60,6 +62,38 @@ def test_attention_equals_pytorchs_with_a_mask_for_each_sequence():
     mask[..., 0] = True
     ours, _ = scaled_dot_product_attention(q, k, v, mask)
     torch.testing.assert_close(ours, F.scaled_dot_product_attention(q, k, v, attn_mask=mask), **EXACT)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(("T", "S"), [(3, 5), (40, 1000), (16, 2049)])
+def test_in_place_attention_equals_the_explicit_one(dtype, T, S):
+    q, k, v = (numbers(2, 3, n, 16, seed=n, dtype=dtype) for n in (T, S, S + 1))
+    v, before = v[..., :S, :], [q.clone(), k.clone()]
+    some = numbers(2, 1, T, S, seed=7) > 0
+    some[0, 0, 1] = False
+    for mask in (None, some, some[:, :, :1], causal_mask(S)[S - T :], torch.zeros(T, S, dtype=torch.bool)):
+        found = in_place_attention(q, k, v, mask)
+        exact = scaled_dot_product_attention(q.double(), k.double(), v.double(), mask)
+        for ours, expected in zip(found, exact, strict=True):
+            assert ours.dtype == dtype
+            torch.testing.assert_close(ours.double(), expected, rtol=0, atol=20 * torch.finfo(dtype).eps)
+    assert torch.equal(q, before[0]) and torch.equal(k, before[1])
+    with pytest.raises(ValueError, match="bool"):
+        in_place_attention(q, k, v, torch.zeros(T, S))
+
+
+def test_weights_are_computed_in_place_where_nobody_differentiates():
+    q = numbers(1, 2, 256, 16, dtype=torch.float32)
+    pulled = q.clone().requires_grad_()
+    score_bytes = 4 * 2 * 256 * 256
+    assert peak_bytes(lambda q: explicit_attention(q, q, q), q) < 1.2 * score_bytes
+    assert peak_bytes(lambda q: explicit_attention(q, q, q), pulled) > 1.9 * score_bytes
+    with torch.no_grad():
+        assert peak_bytes(lambda q: explicit_attention(q, q, q), pulled) < 1.2 * score_bytes
+    assert which_kernel(explicit_attention, q, q, q) == "explicit"
+    with torch.autocast("cpu", torch.bfloat16):  # which changes the dtype between two steps
+        for ours, differentiable in zip(explicit_attention(q, q, q), explicit_attention(pulled, q, q), strict=True):
+            torch.testing.assert_close(ours, differentiable, rtol=0, atol=0.02)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])

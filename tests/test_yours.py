@@ -40,7 +40,8 @@ MINE = {
     "scaled_dot_product_attention": my_attention, "split_heads": my_split, "merge_heads": my_merge, "layer_norm": my_norm,
     "causal_mask": my_mask,
 }  # fmt: skip
-PLACES = ((attention, ("scaled_dot_product_attention", "fused_attention", "split_heads", "merge_heads")),
+ATTENTION = ("scaled_dot_product_attention", "in_place_attention", "fused_attention", "split_heads", "merge_heads")
+PLACES = ((attention, ATTENTION),
           (blocks, ("layer_norm", "fused_layer_norm")), (masks, ("causal_mask",)),
           (positions, ("sinusoidal_pe", "rotary")), (generation, ("greedy_decode",)))  # fmt: skip
 

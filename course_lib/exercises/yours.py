@@ -105,7 +105,7 @@ def _outermost_model():
 
 
 def _attention(f):
-    """The explicit attention, and the fused kernel as well, so that no number bypasses it."""
+    """The explicit attention, in place or not, and the fused kernel as well, so that no number bypasses it."""
 
     def scaled_dot_product_attention(q, k, v, mask=None):
         output, weights = f(q, k, v, mask)
@@ -118,6 +118,7 @@ def _attention(f):
         return attention.explicit_attention(q, k, v, mask, causal)[0]
 
     yield attention, "scaled_dot_product_attention", scaled_dot_product_attention
+    yield attention, "in_place_attention", scaled_dot_product_attention
     yield attention, "fused_attention", fused_attention
 
 

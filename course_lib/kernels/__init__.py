@@ -9,7 +9,8 @@ CPU                  PyTorch's flash kernel, also with a bool mask. With dropout
 NVIDIA (CUDA)        PyTorch picks flash, efficient or cuDNN by dtype and mask (flash takes no bool mask and no float32).
                      Ours: compiled, d_k up to 128.
 Apple (MPS)          one fused kernel of PyTorch's, or its explicit way where gradients are wanted. No Triton, no float64;
-                     results differ from a CPU's in the last digits of float32, and there is no meter for peak memory. (By PyTorch's documentation; not measured.)
+                     results differ from a CPU's in the last digits of float32, and there is no meter for peak memory. (As
+                     PyTorch documents it; not measured.)
 In causal attention with padding, or with more keys than queries, PyTorch is given a (T, S) mask of one byte an entry;
 ours needs none.
 """

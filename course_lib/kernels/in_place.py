@@ -1,0 +1,28 @@
+"""Explicit attention with one (T, S) tensor instead of four: for looking at weights, where nothing is trained."""
+
+import math
+
+import torch
+
+from course_lib.masks import check_mask
+
+
+def nobody_differentiates(*tensors):
+    """Whether steps on these may overwrite what the step before made, which autograd would need.
+
+    False on other devices than a CPU, where it was not measured.
+    """
+    wanted = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    return not wanted and all(t.is_cpu for t in tensors)
+
+
+def in_place_attention(q, k, v, mask=None):
+    """As `attention.scaled_dot_product_attention`: (output (…, T, d_v), weights (…, T, S)), without gradients."""
+    weights = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)  # (…, T, S): the scores, until the softmax
+    if mask is not None:
+        check_mask(mask, weights.shape)
+        weights.masked_fill_(~mask, -torch.inf)
+    torch.softmax(weights, dim=-1, out=weights)
+    if mask is not None:
+        weights.masked_fill_(~mask.any(dim=-1, keepdim=True), 0.0)  # nothing to attend to: 0, not NaN
+    return weights @ v, weights
