@@ -155,6 +155,14 @@ def test_the_new_combination_is_not_among_the_lessons():
     assert (everything == clauses.AFTER).sum(dim=1).max() == 2
 
 
+def test_trios_held_out_appear_in_no_lesson():
+    taught = {frozenset(row[row < len(clauses.EVENTS)].tolist()) for row in clauses.lesson(4000, seed=8)[0]}
+    tested, _ = clauses.double(300, clauses.NEW, held_out=True, seed=9)
+    held_out = {frozenset(row[row < len(clauses.EVENTS)].tolist()) for row in tested}
+    assert len(held_out) == 14 and not taught & held_out
+    assert len({trio for trio in taught if len(trio) == 3}) == 56 - 14
+
+
 def test_a_text_counts_as_right_only_if_every_tag_is():
     tokens, labels = clauses.double(40, clauses.NEW, seed=7)
 

@@ -39,16 +39,24 @@ def single(n, relation, seed=0):
     return tagged(torch.cat([clause(earlier, later, relation), torch.full((n, 4), FILL)], dim=1), earlier)
 
 
-def double(n, combination, seed=0):
-    """n texts of two clauses, in random order; combination: one of SEEN, or NEW. Returns as `single`."""
+def chains(n, held_out=False, seed=0):
+    """n chains of three events, earliest first: int64 (n, 3).
+
+    A quarter of the trios of events is held out, whatever their order: no lesson brings these three together.
+    """
     generator = torch.Generator().manual_seed(seed)
-    chain = torch.rand(n, len(EVENTS), generator=generator).argsort(dim=1)[:, :3].T
-    relations = combination.split(", ")
-    told = [clause(*chain[i : i + 2], relation) for i, relation in enumerate(relations)]
+    drawn = torch.rand(16 * n + 64, len(EVENTS), generator=generator).argsort(dim=1)[:, :3]
+    return drawn[(drawn.sum(dim=1) % 4 == 0) == held_out][:n]
+
+
+def double(n, combination, held_out=False, seed=0):
+    """n texts of two clauses, in random order; combination: one of SEEN, or NEW. Returns as `single`."""
+    chain = chains(n, held_out, seed)
+    told = [clause(*chain[:, i : i + 2].T, relation) for i, relation in enumerate(combination.split(", "))]
     stop = torch.full((n, 1), STOP)
     texts = torch.stack([torch.cat([told[i], stop, told[1 - i]], dim=1) for i in (0, 1)])  # (2, n, 7)
-    swap = torch.randint(2, (n,), generator=generator)
-    return tagged(texts[swap, torch.arange(n)], chain[0])
+    swap = torch.randint(2, (n,), generator=torch.Generator().manual_seed(seed))
+    return tagged(texts[swap, torch.arange(n)], chain[:, 0])
 
 
 def lesson(n, combinations=SEEN, seed=0):
@@ -86,7 +94,10 @@ def text(tokens):
 
 
 def scores(model, n=500, seed=1_000_000):
-    """`all_right` for each kind of text, drawn anew: {"before": …, "after": …, "before, before": …, …}."""
+    """`all_right` for each kind of text: {"before": …, "after": …, "before, before": …, …}.
+
+    Those of two clauses are about trios of events that are held out from the lessons.
+    """
     kinds = {relation: single(n, relation, seed) for relation in RELATION}
-    kinds |= {combination: double(n, combination, seed) for combination in (*SEEN, NEW)}
+    kinds |= {combination: double(n, combination, held_out=True, seed=seed) for combination in (*SEEN, NEW)}
     return {kind: all_right(model, *texts) for kind, texts in kinds.items()}
