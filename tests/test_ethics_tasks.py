@@ -184,3 +184,16 @@ def test_without_the_real_model_a_stand_in_says_how_to_get_it(monkeypatch):
     known = list(found.mean("trades it read about").values())
     assert min(known[:4]) > 1 and max(known[4:]) < -1  # 0.8 against 0.2 are two bits
     assert list(found.bits)[1] == "words it never met"
+
+
+def test_a_search_has_a_number_for_each_canary_of_each_seed():
+    found = canaries.search((1, 2), steps=2)
+    assert {times: len(bits) for times, bits in found.exposures.items()} == dict.fromkeys(canaries.REPETITIONS, 24)
+    assert found.mean_exposure()[4] == pytest.approx(sum(found.exposures[4]) / 24)
+    assert max(found.share_read_out().values()) < 0.2  # after two steps it knows nothing
+
+
+def test_following_the_skew_keeps_seeds_and_skews_apart():
+    followed = trades.follow_skew((0.1, 0.9), seeds=(1, 2), steps=100)
+    assert [len(row) for row in followed["said"]] == [2, 2]
+    assert all(low < 0.3 and high > 0.7 for low, high in followed["believed"])

@@ -7,6 +7,7 @@ the true one has moved is the *exposure*. Source: Carlini et al. 2019, sections 
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 
@@ -57,13 +58,13 @@ def text(row):
     return " ".join(WORDS.decode(row))
 
 
-def train_on(lines, steps=300, seed=0):
+def train_on(lines, steps=200, seed=0):
     """A small decoder that learns to continue these lines, 64 at a step. Returns the model."""
     training.set_seed(seed)
     model = models.Decoder(models.TransformerConfig(len(WORDS), 48, 4, 1, 96, 9, positions="learned"))
     epochs = -(-steps * 64 // len(lines))
     batches = training.Minibatches(lines[:, :-1], lines[:, 1:], batch_size=64, epochs=epochs, seed=seed)
-    for _ in training.train(model, batches, lr=8e-3, steps=steps):
+    for _ in training.train(model, batches, lr=1.2e-2, steps=steps):
         pass
     return model
 
@@ -102,3 +103,30 @@ def exposures(model, lines):
 def extracted(model, lines):
     """Which lines greedy decoding completes, code and all, from "the code of NAME is": bool (n,)."""
     return (generation.generate(model, lines[:, :PROMPT], DIGITS) == lines).all(dim=1)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found of the canaries of all seeds. exposures, read_out: {repetitions: one number for each canary}."""
+
+    exposures: dict
+    read_out: dict
+
+    def mean_exposure(self):
+        return {times: sum(bits) / len(bits) for times, bits in self.exposures.items()}
+
+    def share_read_out(self):
+        return {times: sum(hits) / len(hits) for times, hits in self.read_out.items()}
+
+
+def search(seeds, duplicates=True, steps=200):
+    """Train a model for each seed, on all lines or on each line once, and look for its canaries. Returns Found."""
+    found = Found({times: [] for times in REPETITIONS}, {times: [] for times in REPETITIONS})
+    for seed in seeds:
+        ordinary, planted = corpus(seed=seed)
+        lines = with_copies(ordinary, planted)
+        model = train_on(lines if duplicates else without_duplicates(lines), steps, seed)
+        for times, secrets in planted.items():
+            found.exposures[times] += exposures(model, secrets)
+            found.read_out[times] += extracted(model, secrets).tolist()
+    return found

@@ -104,3 +104,12 @@ def said(model):
     """How often the first pronoun is the most likely word, for each trade, over the verbs: float (8,)."""
     first = best_pronoun(model, questions()) == WORDS.ids[PRONOUNS[0]]
     return first.float().reshape(len(TRADES), len(VERBS)).mean(dim=1)
+
+
+def follow_skew(skews, seeds, steps=100):
+    """The usual pronoun of the first four trades, by skew: {"said", "believed": one list a seed, one share a skew}."""
+    models = [[train_writer(sentences(2000, skew, seed), steps, seed) for skew in skews] for seed in seeds]
+    return {
+        "said": [[said(model)[:4].mean().item() for model in row] for row in models],
+        "believed": [[belief(model, PRONOUN, PRONOUNS)[:4].mean().item() for model in row] for row in models],
+    }
