@@ -337,7 +337,10 @@ def install(arguments):
 COMMANDS = {function.__name__: function for function in (lab, test, doctor, models, install)}
 MODULES = {     # further commands, name -> module of course_lib, which runs in the course's own Python
     "lms": "course_lib.classroom.lms",
+    "site": "course_lib.classroom.site",
+    "slides": "course_lib.classroom.slides",
 }
+EXTRAS = {"site": ["site"], "slides": ["site"]}     # what these need beside the course's own packages
 
 
 def main(arguments):
@@ -347,7 +350,7 @@ def main(arguments):
         if name in COMMANDS:
             return COMMANDS[name](rest)
         if name in MODULES:
-            return run(course_python(), MODULES[name], rest)
+            return run(course_python(EXTRAS.get(name, ())), MODULES[name], rest)
     except Stop as stop:
         sys.stderr.write("\n%s\n" % stop)
         return 1

@@ -122,7 +122,7 @@ function foldedTable(make) {
 // A titled part of the body, between `from` and `to` px wide, so that panels shrink a little before they wrap.
 function panel(title, {from = 240, to = 480}, ...children) {
   const made = element(
-    "section",
+    "div",
     {className: "tx-panel"},
     element("p", {className: "tx-title"}, title),
     ...children,

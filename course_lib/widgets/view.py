@@ -96,12 +96,15 @@ class View(anywidget.AnyWidget):
     _css = source("family.css")
     in_browser = ()  # controls that the browser follows alone: moving them asks nothing of Python
     limits = traitlets.Dict().tag(sync=True)
+    alone = traitlets.List().tag(sync=True)  # in_browser again, for a page that has no Python
     colours = traitlets.Bytes().tag(sync=True)
     result = traitlets.Dict().tag(sync=True)
     error = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, limits, **controls):
-        super().__init__(limits=limits, colours=colour_table().tobytes(), **controls)
+        super().__init__(
+            limits=limits, alone=list(self.in_browser), colours=colour_table().tobytes(), **controls
+        )
         if self.error:
             raise ValueError(self.error)
         self._lock = threading.Lock()
