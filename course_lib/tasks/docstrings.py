@@ -94,8 +94,7 @@ def of_file(path):
 
 
 def first_sentence(docstring):
-    """The first sentence of a docstring, its line ends made blanks: "Return the parent. None if …" gives the first half.
-    """
+    """The first sentence of a docstring, its line ends made blanks: "Return it. None if …" gives "Return it."."""
     paragraph = " ".join(docstring.strip().split("\n\n")[0].split())
     return re.split(r"(?<=[.!?]) ", paragraph)[0]
 

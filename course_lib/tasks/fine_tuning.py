@@ -41,9 +41,10 @@ def stand_in(note, seed=0, steps=150):
     """A small encoder that has learned to fill in hidden words of the same docstrings, without any label."""
     vocabulary = Vocabulary([UNKNOWN, *(word for text in docstrings.load() for word in docstrings.words(text))])
     training.set_seed(seed)
-    model = models.Decoder(models.TransformerConfig(  # a Decoder, for its head; its blocks see both ways
-        vocab_size=len(vocabulary), d_model=64, n_heads=4, n_layers=2, d_ff=128, max_len=32, norm_first=False))  # fmt: skip
-    model.causal = False
+    config = models.TransformerConfig(vocab_size=len(vocabulary), d_model=64, n_heads=4, n_layers=2, d_ff=128,
+                                      max_len=32, norm_first=False)  # fmt: skip
+    model = models.Decoder(config)  # a Decoder for its head alone:
+    model.causal = False  # it sees both ways, as an encoder does
     rows = vocabulary.batch([docstrings.words(text) for text in docstrings.load()])[0]
     batches = training.Minibatches(rows, batch_size=32, epochs=steps // (len(rows) // 32) + 1, seed=seed)
     for _ in training.train(model, batches, loss=hidden_word_loss(vocabulary.encode([UNKNOWN])[0]), steps=steps):
@@ -61,10 +62,8 @@ def hidden_word_loss(hidden_id):
     def loss(model, batch):
         (tokens,) = batch
         padding = tokens != Vocabulary.pad_id
-        asked = (torch.rand(tokens.shape) < 0.15) & padding
-        asked[:, 0] = True  # at least one a row
-        hidden = model.hidden(tokens.masked_fill(asked, hidden_id), padding)
-        return F.cross_entropy(model.head(hidden[asked]), tokens[asked])
+        inputs, targets = training.mask_tokens(tokens, torch.rand(tokens.shape) < 0.15, hidden_id, ~padding)
+        return F.cross_entropy(model(inputs, padding).flatten(0, 1), targets.flatten(), ignore_index=-100)
 
     return loss
 
@@ -81,7 +80,8 @@ def frozen_part(reader, sentences, batch_size=16):
     rows = [reader.encode(sentence) for sentence in sentences]
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))  # equal lengths together: little padding to compute
     T = len(rows[order[-1]])
-    hidden, padding = torch.zeros(len(rows), T, reader.model.config.d_model), torch.zeros(len(rows), T, dtype=torch.bool)
+    hidden = torch.zeros(len(rows), T, reader.model.config.d_model)
+    padding = torch.zeros(len(rows), T, dtype=torch.bool)
     for places in torch.tensor(order).split(batch_size):
         tokens, real = padded([rows[i] for i in places.tolist()])
         x, inside = reader.model.embed(tokens, real)
@@ -113,23 +113,20 @@ def counted_words(sentences, train):
     return counts
 
 
-def probe(features, labels, weight_decay=0.01):
-    """A linear layer trained on features (n, d_model) that stay as they are, and labels int64 (n,)."""
-    centre, spread = features.mean(dim=0), features.std(dim=0).clamp(min=1e-3)
-    x, linear = (features - centre) / spread, nn.Linear(features.shape[1], int(labels.max()) + 1)
-    nn.init.zeros_(linear.weight)
-    optimiser = torch.optim.LBFGS(linear.parameters(), max_iter=30, line_search_fn="strong_wolfe")
+@torch.no_grad()
+def probe(features, labels, penalty=1.0):
+    """A linear layer fitted to features (n, d_model), which stay as they are, and labels int64 (n,).
 
-    def loss():
-        optimiser.zero_grad()
-        value = F.cross_entropy(linear(x), labels) + weight_decay * linear.weight.pow(2).sum()
-        value.backward()
-        return value
-
-    optimiser.step(loss)
-    with torch.no_grad():  # so that it takes features as they come: (f - centre) / spread is inside
-        linear.weight.div_(spread)
-        linear.bias.sub_(linear.weight @ centre)
+    Least squares on one-hot labels, with a penalty on the weights (ridge regression): solved at once, nothing to tune.
+    Between a tenth and ten times this penalty little changes.
+    """
+    (n, d_model), classes = features.shape, F.one_hot(labels).float()  # (n, classes)
+    centre, spread, share = features.mean(dim=0), features.std(dim=0).clamp(min=1e-3), classes.mean(dim=0)
+    x = (features - centre) / spread
+    weight = x.T @ torch.linalg.solve(x @ x.T + penalty * d_model * torch.eye(n), classes - share)  # (d_model, classes)
+    linear = nn.Linear(d_model, classes.shape[1])
+    linear.weight.copy_((weight / spread[:, None]).T)
+    linear.bias.copy_(share - linear.weight @ centre)
     return linear
 
 
@@ -205,7 +202,8 @@ def fine_tune(model, frozen, labels, n_train, epochs=3, lr=3e-4, seed=0):
     block = LastBlock(model)
     tuned = Both(block, probe(in_pieces(block, hidden[train], padding[train]), labels[train]))
     before = in_pieces(tuned, hidden[test], padding[test])
-    batches = training.Minibatches(hidden[train], padding[train], labels[train], batch_size=16, epochs=epochs, seed=seed)
+    chosen = (hidden[train], padding[train], labels[train])
+    batches = training.Minibatches(*chosen, batch_size=16, epochs=epochs, seed=seed)
     for _ in training.train(tuned, batches, lr=lr):
         pass
     after = in_pieces(tuned, hidden[test], padding[test])
@@ -222,7 +220,8 @@ def from_scratch(data, n_train, epochs=20, lr=1e-2, d_model=32, seed=0):
     config = models.TransformerConfig(vocab_size=len(vocabulary), d_model=d_model, n_heads=4, n_layers=1,
                                       d_ff=2 * d_model, max_len=tokens.shape[1])  # fmt: skip
     model = heads.Classifier(models.Encoder(config), int(data.labels.max()) + 1)
-    batches = training.Minibatches(tokens[train], padding[train], data.labels[train], batch_size=16, epochs=epochs, seed=seed)
+    chosen = (tokens[train], padding[train], data.labels[train])
+    batches = training.Minibatches(*chosen, batch_size=16, epochs=epochs, seed=seed)
     for _ in training.train(model, batches, lr=lr):
         pass
     return accuracy(model, data.labels[test], tokens[test], padding[test])

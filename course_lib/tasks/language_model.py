@@ -81,7 +81,7 @@ def sums_right(writer, question):
 
 
 def repeated(writer, T=40, n=1, seed=0):
-    """n rows of T random tokens, written twice: int64 (n, 2T). Nothing predicts the first half; it predicts the second."""
+    """n rows of T random tokens, written twice: int64 (n, 2T). Nothing predicts the first half, and it the second."""
     lowest = 3 if writer.model.config.vocab_size < 1000 else 100  # what stands below has a special meaning
     generator = torch.Generator().manual_seed(seed)
     once = torch.randint(lowest, writer.model.config.vocab_size, (n, T), generator=generator)
@@ -103,8 +103,10 @@ def maps(model, tokens, layers=True):
 
 
 def copy_scores(maps):
-    """Of a text written twice, (layers, h, 2T, 2T): weight from each token of the second copy to the one that *followed*
-    it in the first, mean over the tokens: (layers, h). Source: Olsson et al. 2022, induction heads.
+    """Maps (layers, h, 2T, 2T) of a text written twice -> (layers, h): how much each head copies.
+
+    The weight from a token of the second copy to the one that *followed* it in the first, mean over the tokens.
+    Source: Olsson et al. 2022, induction heads.
     """
     T = maps.shape[-1] // 2
     return maps.diagonal(offset=1 - T, dim1=-2, dim2=-1)[..., 1:].mean(dim=-1)
