@@ -66,7 +66,7 @@ def lesson(n, combinations=SEEN, seed=0):
     return tuple(torch.cat(tensors)[:n] for tensors in zip(*parts, strict=True))
 
 
-def train_tagger(combinations=SEEN, *, positions="learned", n=4800, epochs=3, lr=1e-2, seed=0):
+def train_tagger(combinations=SEEN, *, positions="learned", n=4800, epochs=4, lr=1e-2, seed=0):
     """A Classifier with a label per token, on an Encoder of two layers, trained on n texts of `lesson`.
 
     positions: as in TransformerConfig.
