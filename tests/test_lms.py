@@ -22,7 +22,7 @@ from course_lib.classroom.lms_gift import gift
 from course_lib.classroom.lms_moodle import formula, moodle_xml
 from course_lib.classroom.lms_qti import item_xml
 from course_lib.classroom.lms_qti_package import write_qti
-from course_lib.quiz_numbers import evaluate
+from course_lib.quiz_numbers import evaluate, in_words
 
 NAMES = lms.names()
 EVERY = [(name, item["id"]) for name in NAMES for item in quiz_bank.load(name)["items"]]
@@ -185,6 +185,13 @@ def moodle_evaluate(text, row):
     return eval(inner, {"__builtins__": {}}, functions)  # the characters were checked in the line above
 
 
+def filled(text, numbers):
+    """A drill's text in plain words, with its numbers in place."""
+    for name, value in numbers.items():
+        text = text.replace(f"[{name}]", in_words(value))
+    return words(text)
+
+
 def drills():
     return [item for name in [*NAMES, "99_invented"] for item in load(name)["items"] if item["kind"] == "drill"]
 
@@ -198,6 +205,9 @@ def test_a_drill_in_moodle_draws_numbers_for_which_one_answer_is_right(drill):
     texts = [node.findtext("questiontext/text"), *(a.findtext("feedback/text") for a in node.iter("answer"))]
     assert set(re.findall(r"\{([^}]*)\}", " ".join(texts))) <= set(columns), "a formula's braces would be taken for names"
     assert not re.search(r"\[\w+\]", " ".join(texts))
+    for row in rows:
+        shown = re.sub(r"\{(\w+)\}", lambda match, row=row: in_words(row[match[1]]), " ".join(texts))
+        assert plain(shown) == " ".join(filled(text, row) for text in [drill["text"], *(o["why"] for o in drill["options"])])
     for row, option in itertools.product(rows, range(len(drill["options"]))):
         answer = list(node.iter("answer"))[option]
         bank = drill["options"][option]
@@ -485,7 +495,7 @@ def printed(node, values):
     """The words of an element, with the values of its variables."""
     node = copy.deepcopy(node)
     for variable in node.iter("printedVariable"):
-        variable.text = f"{values[variable.get('identifier')]:.4g}"
+        variable.text = in_words(values[variable.get('identifier')])
     return plain(ET.tostring(node, encoding="unicode", method="xml"))
 
 
@@ -507,14 +517,16 @@ def test_qti_marks_each_answer_as_the_bank_does_and_says_its_reason(name):
 @pytest.mark.parametrize("drill", drills(), ids=lambda drill: drill["id"])
 def test_a_drill_in_qti_draws_numbers_and_stays_right(drill):
     root, seen = bare(item_xml(drill)), set()
-    for seed in range(20):
+    for seed in range(60):
         values = drawn_by_qti(root, random.Random(seed))
         numbers = {name: int(v) if v == int(v) else v for name, v in values.items() if name != "rng"}
         seen.add(tuple(numbers.values()))
+        assert printed(root.find("itemBody/p"), values) == filled(drill["text"], numbers)
+        assert len({numbers[name] for name in numbers if name.startswith("option_")}) == len(drill["options"])
         for letter, option in zip("ABCDEFGH", drill["options"], strict=False):
             assert numbers[f"option_{letter}"] == pytest.approx(evaluate(option["value"], numbers))
             score, told = qti_answer(root, letter, values)
-            assert (score == 1) == option["correct"] and len(told) == 1 and "[" not in told[0]
+            assert (score == 1) == option["correct"] and told == [filled(option["why"], numbers)]
     assert len(seen) >= 4
 
 
@@ -525,7 +537,7 @@ def drawn_by_qti(root, rng):
         for step in root.find("templateProcessing"):
             if step.tag == "setTemplateValue":
                 values[step.get("identifier")] = qti_value(step[0], values)
-            elif not qti_value(step[0], values):
+            elif step.tag == "templateConstraint" and not qti_value(step[0], values):
                 break
         else:
             return values
