@@ -339,6 +339,7 @@ MODULES = {     # further commands, name -> module of course_lib, which runs in 
     "lms": "course_lib.classroom.lms",
     "site": "course_lib.classroom.site",
     "slides": "course_lib.classroom.slides",
+    "mark": "course_lib.classroom.mark",
 }
 EXTRAS = {"site": ["site"], "slides": ["site"]}     # what these need beside the course's own packages
 

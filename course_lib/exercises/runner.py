@@ -214,7 +214,8 @@ def _describe(error):
     trace = error.__traceback__
     while trace is not None:
         filename = trace.tb_frame.f_code.co_filename
-        if filename not in own_files and "site-packages" not in filename and "exercises" not in filename:
+        ours = any(folder in filename for folder in ("site-packages", "exercises", "classroom"))
+        if filename not in own_files and not ours:
             lines.append((trace.tb_lineno, linecache.getline(filename, trace.tb_lineno).strip()))
         trace = trace.tb_next
     number, line = lines[-1] if lines else (None, "")

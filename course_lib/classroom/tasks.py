@@ -1,0 +1,114 @@
+"""What is to be marked: read from the notebooks as they are shipped, or from an instructor's course file (YAML)."""
+
+import ast
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+
+
+class BadCourse(ValueError):
+    """A course file breaks a rule; the message says which."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One exercise in one notebook. function: the name that the stub has; alone: no other task of the notebook has it."""
+
+    notebook: str
+    exercise: str
+    function: str
+    alone: bool
+    points: float = 1.0
+    due: str = ""
+
+    @property
+    def key(self):
+        return f"{self.notebook}/{self.exercise}"
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course: its title, its notebooks and tasks, the variants that are graded, the roster, and the seed of all draws."""
+
+    title: str
+    notebooks: tuple
+    tasks: tuple
+    variants: tuple = ()
+    roster: tuple = ()
+    seed: str = "transformers-by-experiment"
+    keep_reveal: bool = True
+
+
+def tag_of(cell):
+    """The exercise that a notebook's cell is tagged with, or ""."""
+    about = cell["metadata"]
+    return about.get("exercise") or (f"bug_hunt_{about['bug_hunt']}" if about.get("bug_hunt") else "")
+
+
+def tasks_of(notebook):
+    """The tasks of one notebook, in its order. notebook: its name, without .ipynb."""
+    book = json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8"))
+    found = {}
+    for cell in book["cells"]:
+        if cell["cell_type"] == "code" and tag_of(cell):
+            body = ast.parse("".join(cell["source"])).body
+            found[tag_of(cell)] = next(s.name for s in body if isinstance(s, ast.FunctionDef | ast.ClassDef))
+    names = list(found.values())
+    return tuple(Task(notebook, exercise, name, names.count(name) == 1) for exercise, name in found.items())
+
+
+def shipped():
+    """The whole course as it is shipped, one point for each exercise."""
+    notebooks = tuple(p.stem for p in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")))
+    return Course("Transformers by Experiment", notebooks, tuple(t for n in notebooks for t in tasks_of(n)))
+
+
+KEYS = {"title", "notebooks", "exercises", "variants", "roster", "seed", "keep_reveal"}
+
+
+def read(path):
+    """The Course that a course file describes. Raises BadCourse with the reason if it describes none.
+
+        title: Deep learning, winter term
+        notebooks: [01_multi_head_intuition, 03_causal_mask]
+        exercises:                      # left out: all of these notebooks, one point each
+          - {exercise: split_heads, notebook: 01_multi_head_intuition, points: 2, due: 2027-01-31}
+        variants:                       # graded work, handed out in notebooks of its own
+          - {variant: windowed_mask, points: 3, due: 2027-02-14}
+        roster: [anna, bo]              # needed where numbers are drawn for each learner
+        seed: any words, kept secret    # what numbers and fresh inputs are drawn from
+        keep_reveal: true
+    """
+    try:
+        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise BadCourse(f"{path} cannot be read as a course file: {error}") from error
+    if not isinstance(given, dict) or set(given) - KEYS:
+        odd = ", ".join(sorted(map(str, set(given) - KEYS))) if isinstance(given, dict) else "no keys at all"
+        raise BadCourse(f"{path}: a course file has the keys {', '.join(sorted(KEYS))}; it has {odd}.")
+    whole = shipped()
+    notebooks = tuple(given.get("notebooks") or whole.notebooks)
+    if unknown := [n for n in notebooks if n not in whole.notebooks]:
+        raise BadCourse(f"{path}: there is no notebook {unknown[0]}; there are {', '.join(whole.notebooks)}.")
+    here = {(t.notebook, t.exercise): t for t in whole.tasks if t.notebook in notebooks}
+    tasks = tuple(_chosen(path, here, line) for line in given["exercises"]) if given.get("exercises") else tuple(here.values())
+    return Course(str(given.get("title", whole.title)), notebooks, tasks, tuple(given.get("variants") or ()),
+                  tuple(map(str, given.get("roster") or ())), str(given.get("seed", whole.seed)), bool(given.get("keep_reveal", True)))  # fmt: skip
+
+
+def _chosen(path, here, line):
+    """The task that one line of `exercises` names."""
+    if not isinstance(line, dict) or "exercise" not in line or set(line) - {"exercise", "notebook", "points", "due"}:
+        raise BadCourse(f"{path}: an exercise is written {{exercise: …, notebook: …, points: …, due: …}}; this is {line}.")
+    fitting = [t for (notebook, exercise), t in here.items()
+               if exercise == line["exercise"] and line.get("notebook") in (None, notebook)]  # fmt: skip
+    if len(fitting) != 1:
+        raise BadCourse(f"{path}: {line['exercise']} is in {len(fitting)} of the chosen notebooks: name one.")
+    task = fitting[0]
+    points = float(line.get("points", task.points))
+    return Task(task.notebook, task.exercise, task.function, task.alone, points, str(line.get("due", "")))
