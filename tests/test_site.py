@@ -260,7 +260,7 @@ def test_a_notebook_that_fails_is_named_with_its_error_and_the_others_are_writte
     assert "ZeroDivisionError: division by zero" in said.err and "1 / 0" in said.err
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["09_good.html", "index.html"]
     index = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert 'href="09_good.html"' in index and "A small notebook" in index
+    assert 'href="09_good.html"' in index and "A small notebook" in index and "08_bad" not in index
 
 
 def test_a_notebook_that_takes_too_long_is_stopped(tmp_path):

@@ -78,15 +78,17 @@ def main(words):
         return 0
     try:
         given.folder.mkdir(parents=True, exist_ok=True)
-        (given.folder / "index.html").write_text(index(titles), encoding="utf-8")
-        return max([write(path, given, titles) for path in files])
+        failed = [path for path in files if not write(path, given, titles)]
+        done = {name: title for name, title in titles.items() if name not in [f"{path.stem}.html" for path in failed]}
+        (given.folder / "index.html").write_text(index(done), encoding="utf-8")
+        return 1 if failed else 0
     except OSError as problem:
         print(problem, file=sys.stderr)
         return 1
 
 
 def write(path, given, titles):
-    """Run one notebook and write its page. Returns 0, or 1 with the reason on the error stream."""
+    """Run one notebook and write its page. Returns True; False if it does not run, with the reason on the error stream."""
     start, links = time.monotonic(), list(titles.items())
     place = [name for name, _ in links].index(f"{path.stem}.html")
     before = links[place - 1] if place else None
@@ -96,11 +98,11 @@ def write(path, given, titles):
         notebook = nbformat.read(path, as_version=4) if given.as_is else rendered(path)
     except Failed as problem:
         print(problem, file=sys.stderr)
-        return 1
+        return False
     target = given.folder / f"{path.stem}.html"
     target.write_text(page(notebook, before, after), encoding="utf-8")
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, {time.monotonic() - start:.0f} s", flush=True)
-    return 0
+    return True
 
 
 if __name__ == "__main__":
