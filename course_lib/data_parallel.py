@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 from functools import partial
 from itertools import pairwise
@@ -24,6 +25,12 @@ from course_lib import models, training
 from course_lib.tasks import fresh, markov
 
 CONFIG = models.TransformerConfig(vocab_size=24, d_model=64, n_heads=4, n_layers=2, d_ff=256, max_len=32)
+
+
+def command(n_processes=2):
+    """The words of the command that starts n_processes of this script; to be given in the course's folder."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(n_processes)]
+    return [*torchrun, "-m", "course_lib.data_parallel"]
 
 
 class Shares:

@@ -2,13 +2,14 @@
 
 import json
 import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 from course_lib import data_parallel
 
+ROOT = Path(__file__).parents[1]
 ROWS, STEPS = 32, 6
 
 
@@ -16,9 +17,9 @@ ROWS, STEPS = 32, 6
 def two(tmp_path_factory):
     """The report of two processes, started as a learner would."""
     out = tmp_path_factory.mktemp("data_parallel") / "report.json"
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    script = ["-m", "course_lib.data_parallel", "--steps", str(STEPS), "--batch-size", str(ROWS), "--out", str(out)]
-    done = subprocess.run([*torchrun, *script], capture_output=True, timeout=240, encoding="utf-8", errors="replace")
+    short = ["--steps", str(STEPS), "--batch-size", str(ROWS), "--out", str(out)]
+    done = subprocess.run([*data_parallel.command(2), *short], cwd=ROOT, capture_output=True, timeout=240,
+                          encoding="utf-8", errors="replace")  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 process(es)" in done.stdout
     return json.loads(out.read_text(encoding="utf-8"))
