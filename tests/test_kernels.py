@@ -213,6 +213,24 @@ def test_compiled_for_sm_90_in_all_widths(tmp_path):
     check_compiled(report)
 
 
+# --- the benchmarks, which are run by hand ---
+
+
+@needs_triton
+@pytest.mark.slow
+def test_the_script_for_a_gpu_can_be_rehearsed(tmp_path):
+    report = run("-m", "benchmarks.gpu", "--rehearse", tmp_path=tmp_path)
+    assert report.count("within bounds") == 2 and "WRONG" not in report
+    assert "forward and backward" in report and "rotary" in report
+
+
+@pytest.mark.slow
+def test_the_comparison_with_peers_runs(tmp_path):
+    report = run("-m", "benchmarks.speed", "2", "S", tmp_path=tmp_path)
+    for part in ("attention, with weights", "DecoderBlock", "training step"):
+        assert part in report
+
+
 # --- ours, on a GPU ---
 
 
