@@ -80,8 +80,7 @@ def fragment(notebook, exporter=Exporter, template="lab/base.html.j2"):
     notebook = with_places_for_views(notebook)
     maker = exporter(raw_template=f"{{%- extends '{template}' -%}}", exclude_input_prompt=True, exclude_output_prompt=True)
     page, _ = maker.from_notebook_node(notebook)
-    page = re.sub(r'href="(?:\./)?(\d\d_\w+)\.ipynb', r'href="\1.html', page)
-    return page.replace("<pre>", '<pre tabindex="0">')  # what scrolls must be reached by keyboard
+    return re.sub(r'href="(?:\./)?(\d\d_\w+)\.ipynb', r'href="\1.html', page)
 
 
 def with_places_for_views(notebook):
@@ -182,6 +181,7 @@ def document(title, body, style=""):
     light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in ("default", "github-dark"))
     colours = f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"
     style = "\n".join([colours, (HERE / "pages.css").read_text(encoding="utf-8"), style])
+    body += f"\n<script>{(HERE / 'reach.js').read_text(encoding='utf-8')}</script>"
     return PAGE.substitute(policy=POLICY, title=html.escape(title), style=style, body=body)
 
 
