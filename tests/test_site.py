@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("latex2mathml", reason="no latex2mathml: python3 -m course_lib install site")
 from course_lib import __main__ as start
 from course_lib import progress
-from course_lib.classroom import pages, site, slides
+from course_lib.classroom import live, pages, site, slides
 from course_lib.classroom.rendered import Failed, rendered
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: python3 -m course_lib test installs it")
@@ -28,6 +28,8 @@ $$\text{softmax}\left(\frac{QK^\top}{\sqrt{d_k}}\right)V$$
 | a wide table | with a name |
 |---|---|
 | `value` | $a_1 + a_2 + a_3 + a_4 + a_5 + a_6 + a_7 + a_8 + a_9 + a_{10} + a_{11} + a_{12} + a_{13}$ |
+
+\begin{pmatrix} 1 & 2 \end{pmatrix}
 
 Inline $d_\text{model} = 64$, and `price = "$5"` in code.
 
@@ -121,8 +123,8 @@ def page(chromium, page_file):
 # ---- what the page says and holds ----
 def test_formulae_are_mathml_and_code_is_left_alone(ran):
     text = pages.fragment(ran)
-    assert text.count("<math") == 4 and "<msqrt>" in text
-    assert "$$" not in text and 'price = "$5"' in text.replace("&quot;", '"')
+    assert text.count("<math") == 5 and "<msqrt>" in text
+    assert "$$" not in text and "\\begin" not in text and 'price = "$5"' in text.replace("&quot;", '"')
 
 
 def test_links_lead_to_pages_and_a_folded_part_stays_folded(ran):
@@ -143,7 +145,7 @@ def test_the_top_says_what_is_not_live_and_what_works(ran):
 
 
 def test_no_answer_of_the_person_who_made_the_page_is_in_it(ran):
-    quiz = next(state for state in pages.shown_states(ran) if state.get("view") == "ask")
+    quiz = next(state for state in live.shown_states(ran) if state.get("view") == "ask")
     assert quiz["answers"] == {} and len(quiz["items"]) == 2
 
 

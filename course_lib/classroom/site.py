@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from course_lib.classroom import pages
+from course_lib.classroom import live, pages
 from course_lib.classroom.rendered import ROOT, Failed, rendered
 
 NOTEBOOKS = ROOT / "notebooks"
@@ -25,14 +25,14 @@ def page(notebook, before=None, after=None):
     nav = "".join(f'<a href="{href}">{html.escape(text)}</a>' for href, text in links)
     body = (
         f'<nav aria-label="Course">{nav}</nav>\n<header>{what_is_live(notebook)}</header>\n'
-        f"<main>{pages.fragment(notebook)}</main>\n{pages.live_part(notebook)}"
+        f"<main>{pages.fragment(notebook)}</main>\n{live.live_part(notebook)}"
     )
     return pages.document(pages.title_of(notebook), body)
 
 
 def what_is_live(notebook):
     """What a reader must know at the top: what works on this page, and what does not."""
-    kinds = Counter(pages.liveness(state) for state in pages.shown_states(notebook))
+    kinds = Counter(live.liveness(state) for state in live.shown_states(notebook))
     works = ["the quiz and the predictions"] if kinds["quiz"] else []
     views = [f"{n} {'view' if n == 1 else 'views'} {what}" for n, what in (
         (kinds["live"], "in full"), (kinds["partly"], "in part"), (kinds["still"], "as a still picture")) if n]  # fmt: skip

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 
-from course_lib.classroom import pages
+from course_lib.classroom import live, pages
 from course_lib.classroom.rendered import Failed, rendered
 
 LEFT_OUT = {"parameters", "exercise"}  # tags of cells that are for working with, and not for showing
@@ -71,7 +71,7 @@ def deck(notebook, library):
     """The slides as a page. library: what reveal() gave."""
     shown = with_types(notebook)
     sections = pages.fragment(shown, pages.SlidesExporter, "reveal/base.html.j2")
-    body = f'<main class="reveal"><div class="slides">{sections}</div></main>\n{pages.live_part(shown)}'
+    body = f'<main class="reveal"><div class="slides">{sections}</div></main>\n{live.live_part(shown)}'
     script, style = library or ("", PLAIN)
     if library:
         body += f"\n<script>{script.replace('</script', '<' + chr(92) + '/script')}</script>\n<script>{START}</script>"
