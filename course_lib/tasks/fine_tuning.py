@@ -63,7 +63,8 @@ def hidden_word_loss(hidden_id):
         (tokens,) = batch
         padding = tokens != Vocabulary.pad_id
         inputs, targets = training.mask_tokens(tokens, torch.rand(tokens.shape) < 0.15, hidden_id, ~padding)
-        return F.cross_entropy(model(inputs, padding).flatten(0, 1), targets.flatten(), ignore_index=-100)
+        asked = targets != -100
+        return F.cross_entropy(model.head(model.hidden(inputs, padding)[asked]), targets[asked])
 
     return loss
 
@@ -192,12 +193,12 @@ def embed(reader, sentences):
     return F.normalize(last_block(reader, frozen_part(reader, sentences)), dim=-1)
 
 
-def fine_tune(model, frozen, labels, n_train, epochs=3, lr=3e-4, seed=0):
+def fine_tune(model, frozen, labels, n_train, n_test=100, epochs=3, lr=3e-4, seed=0):
     """(accuracy of a probe, accuracy after training it on together with a copy of the last block), on one split.
 
     frozen: from `frozen_part`, computed once. Starting from the probe: Kumar et al. 2022.
     """
-    train, test = docstrings.split(labels, n_train, seed=seed)
+    train, test = docstrings.split(labels, n_train, n_test, seed)
     hidden, padding = frozen
     block = LastBlock(model)
     tuned = Both(block, probe(in_pieces(block, hidden[train], padding[train]), labels[train]))

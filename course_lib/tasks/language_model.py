@@ -42,15 +42,15 @@ def writer(seed=0):
     return Writer(model, lambda text: tokenizer.encode(text).ids, tokenizer.decode, True, note)
 
 
-def stand_in(note, seed=0, steps=200):
+def stand_in(note, seed=0, steps=150):
     """A small decoder of the same build, trained for some seconds on the characters of text.py."""
     words = real_text.vocabulary()
     training.set_seed(seed)
     model = models.Decoder(models.TransformerConfig(
-        vocab_size=len(words), d_model=64, n_heads=4, n_kv_heads=2, n_layers=2, d_ff=128, max_len=64, norm="rms",
+        vocab_size=len(words), d_model=48, n_heads=4, n_kv_heads=2, n_layers=2, d_ff=96, max_len=64, norm="rms",
         activation="swiglu", positions="rotary", bias=False))  # fmt: skip
     ids = torch.tensor(words.encode(real_text.split()[0]))
-    batches = training.Minibatches(*real_text.windows(ids, 32 * steps, 48, seed), batch_size=32, seed=seed)
+    batches = training.Minibatches(*real_text.windows(ids, 32 * steps, 32, seed), batch_size=32, seed=seed)
     for _ in training.train(model, batches, lr=1e-2):
         pass
     return Writer(model, words.encode, lambda ids: "".join(words.decode(ids)), False, note)

@@ -53,7 +53,7 @@ def loss(model, ids, T=32, n=300):
     return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten()).item()
 
 
-def train_one(config, ids, steps=60, lr=2e-2, seed=0):
+def train_one(config, ids, steps=50, lr=2e-2, seed=0):
     """A Decoder trained on the text `ids` for `steps` steps; the same seed brings the same batches to every config."""
     training.set_seed(seed)
     model = models.Decoder(config)
