@@ -340,6 +340,8 @@ MODULES = {     # further commands, name -> module of course_lib, which runs in 
     "site": "course_lib.classroom.site",
     "slides": "course_lib.classroom.slides",
     "mark": "course_lib.classroom.mark",
+    "release": "course_lib.classroom.release",
+    "timings": "course_lib.classroom.timings",
 }
 EXTRAS = {"site": ["site"], "slides": ["site"]}     # what these need beside the course's own packages
 

@@ -20,8 +20,11 @@ import torch
 from course_lib.classroom import intake, quiz_answers, report, sandbox, tasks
 from course_lib.classroom.choosing import notebook_of
 from course_lib.classroom.marking import mark_file
+from course_lib.classroom.private.variants import for_learner
 from course_lib.classroom.session import Zygote
 from course_lib.exercises.registry import all_exercises
+
+EVERYBODY = "everybody"  # whose numbers count where there is no roster
 
 
 def parser():
@@ -94,15 +97,19 @@ def _mark_share(submissions, course, options):
 def mark_one(zygote, submission, course):
     """The result of one learner, as a dict that JSON can hold. Whatever was handed in, there is one."""
     answers, notes = {}, list(submission.notes)
+    owner = numbers_of(submission.learner, course)
+    exercises = all_exercises() | for_learner(course, owner)
+    if course.roster and owner == EVERYBODY:
+        notes.append("No name of the roster is in the name of this submission: it was marked with everybody's numbers.")
     for file in submission.notebooks:
         try:
             raw = file.read()
-            notebook = notebook_of(zygote, file.name, raw, course)
+            notebook = notebook_of(zygote, file.name, raw, course)  # may be the one of the variants
             if notebook is None:
                 notes.append(f"{file.name} is none of the course's notebooks.")
                 continue
             chosen = [t for t in course.tasks if t.notebook == notebook]
-            found = mark_file(zygote, raw, chosen, all_exercises(), f"{course.seed}/{submission.learner}")
+            found = mark_file(zygote, raw, chosen, exercises, f"{course.seed}/{submission.learner}")
         except OSError as error:
             notes.append(f"{file.name} cannot be read: {error}.")
             continue
@@ -113,6 +120,12 @@ def mark_one(zygote, submission, course):
         "learner": submission.learner, "fingerprint": fingerprint(submission, course), "answers": answers,
         "quiz": quiz_answers.answers(submission.records), "notes": notes,
     }  # fmt: skip
+
+
+def numbers_of(learner, course):
+    """The name under which a learner's numbers were drawn: the one of the roster that is in the submission's name."""
+    fitting = [name for name in course.roster if name.lower() in learner.lower()]
+    return max(fitting, key=len) if fitting else EVERYBODY
 
 
 def _rank(answer):

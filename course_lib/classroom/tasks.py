@@ -9,6 +9,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
+GRADED = "graded"  # the notebook of the variants
 
 
 class BadCourse(ValueError):
@@ -33,12 +34,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Course:
-    """A course: its title, its notebooks and tasks, the variants that are graded, the roster, and the seed of all draws."""
+    """A course: its title, its notebooks and tasks, the roster, and the seed of all draws."""
 
     title: str
     notebooks: tuple
     tasks: tuple
-    variants: tuple = ()
     roster: tuple = ()
     seed: str = "transformers-by-experiment"
     keep_reveal: bool = True
@@ -97,8 +97,18 @@ def read(path):
         raise BadCourse(f"{path}: there is no notebook {unknown[0]}; there are {', '.join(whole.notebooks)}.")
     here = {(t.notebook, t.exercise): t for t in whole.tasks if t.notebook in notebooks}
     tasks = tuple(_chosen(path, here, line) for line in given["exercises"]) if given.get("exercises") else tuple(here.values())
-    return Course(str(given.get("title", whole.title)), notebooks, tasks, tuple(given.get("variants") or ()),
-                  tuple(map(str, given.get("roster") or ())), str(given.get("seed", whole.seed)), bool(given.get("keep_reveal", True)))  # fmt: skip
+    tasks += tuple(_graded(path, line) for line in given.get("variants") or ())
+    return Course(str(given.get("title", whole.title)), notebooks, tasks, tuple(map(str, given.get("roster") or ())), str(given.get("seed", whole.seed)),
+                  bool(given.get("keep_reveal", True)))  # fmt: skip
+
+
+def _graded(path, line):
+    """The task that one line of `variants` names; it is handed out in a notebook of its own."""
+    from course_lib.classroom.private.variants import BY_NAME  # here: only an instructor's tree has them
+
+    if not isinstance(line, dict) or line.get("variant") not in BY_NAME or set(line) - {"variant", "points", "due"}:
+        raise BadCourse(f"{path}: a variant is written {{variant: …, points: …, due: …}}, with one of {', '.join(BY_NAME)}; this is {line}.")
+    return Task(GRADED, line["variant"], line["variant"], True, float(line.get("points", 1)), str(line.get("due", "")))
 
 
 def _chosen(path, here, line):

@@ -40,8 +40,9 @@ DRAWN = {  # exercises whose arguments are numbers only: they are drawn whole
 def fresh_probes(exercise, r):
     """A few probes like the exercise's own, with other values. r: random.Random."""
     usable = [p for p in exercise.probes if p.rule == "values" and p.tells_slips]
-    if exercise.name in DRAWN:
-        return tuple(Probe(DRAWN[exercise.name](r)) for _ in range(HOW_MANY))
+    base = getattr(exercise.variant, "base", exercise.name)  # a variant takes the arguments of its base
+    if base in DRAWN:
+        return tuple(Probe(DRAWN[base](r)) for _ in range(HOW_MANY))
     chosen = r.sample(usable, min(HOW_MANY, len(usable)))
     return tuple(Probe(_together(p.args, r), p.facts) for p in chosen)
 

@@ -1,0 +1,135 @@
+"""Hand out: a tree for learners, without answer keys of graded work, hidden probes or the code that marks.
+
+    python3 -m course_lib release DIR [--course course.yaml]
+
+The same course file gives the same tree, byte for byte. The library in it is readable: whoever looks for the answer to a
+practised exercise finds it. Graded work is therefore made of variants (see INSTRUCTORS.md).
+"""
+
+import argparse
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+
+from course_lib.classroom import tasks
+from course_lib.classroom.mark import EVERYBODY
+from course_lib.classroom.private.variants import handed_out
+
+KEPT = ("README.md", "LICENSE", "pyproject.toml", "environment.yml", "models.txt", "binder", "course_lib", "quizzes")
+DROPPED = ("classroom", "__pycache__")
+
+
+def parser():
+    p = argparse.ArgumentParser(prog="python3 -m course_lib release", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n")[2])
+    p.add_argument("dir", type=Path, help="a folder that is not there yet")
+    p.add_argument("--course", help="a course file; without one, everything is handed out")
+    p.add_argument("--dry-run", action="store_true", help="say what would be written, and stop")
+    return p
+
+
+def main(arguments):
+    """Returns the exit code: 0, or 1 if something stands in the way."""
+    options = parser().parse_args(arguments)
+    try:
+        course = tasks.read(options.course) if options.course else tasks.shipped()
+    except tasks.BadCourse as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.dir.exists() and (not options.dir.is_dir() or any(options.dir.iterdir())):
+        print(f"{options.dir} is there already and not empty: choose another folder.", file=sys.stderr)
+        return 1
+    if options.dry_run:
+        print("\n".join(f"{path} ({len(data)} bytes)" for path, data in files(course)))
+        return 0
+    count = 0
+    for path, data in files(course):
+        target = options.dir / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        count += 1
+    print(f"{count} files in {options.dir}: {len(course.notebooks)} notebooks"
+          + (f", and graded ones for {len(course.roster) or 'all'}." if is_graded(course) else "."))  # fmt: skip
+    return 0
+
+
+def files(course):
+    """(path, bytes) of the whole tree, in order."""
+    for path in _kept():
+        inner = path.relative_to(tasks.ROOT).as_posix()
+        if path.parent.name != "quizzes" or path.stem in (*course.notebooks, "schema"):
+            yield inner, _changed(inner, path.read_bytes(), course)
+    for notebook in course.notebooks:
+        yield f"notebooks/{notebook}.ipynb", (tasks.NOTEBOOKS / f"{notebook}.ipynb").read_bytes()
+    if is_graded(course):
+        for learner in course.roster or (EVERYBODY,):
+            name = f"{learner}_{tasks.GRADED}" if course.roster else tasks.GRADED
+            yield f"graded/{name}.ipynb", graded(course, learner)
+    yield "COURSE.md", what_counts(course).encode("utf-8")
+
+
+def is_graded(course):
+    return any(t.notebook == tasks.GRADED for t in course.tasks)
+
+
+def _kept():
+    for name in KEPT:
+        top = tasks.ROOT / name
+        inner = sorted(p for p in top.rglob("*") if p.is_file()) if top.is_dir() else [top]
+        for path in inner:
+            parts = path.relative_to(tasks.ROOT).parts
+            if not any(p in DROPPED or p.startswith(".") for p in parts) and path.suffix != ".pyc":
+                yield path
+
+
+def _changed(path, data, course):
+    """The few files that know of what is left out."""
+    if path == "course_lib/__main__.py":
+        return re.sub(rb'\n    "\w+": "course_lib\.classroom\.[\w.]+",[^\n]*', b"", data)
+    if path == "course_lib/exercises/guidance.py" and not course.keep_reveal:
+        return without_reveal(data.decode("utf-8")).encode("utf-8")
+    if path == "README.md":
+        lines = data.decode("utf-8").split("\n")
+        return "\n".join(line for line in lines if not re.search(r"\((INSTRUCTORS|CONTRIBUTING)\.md\)", line)).encode("utf-8")
+    return data
+
+
+def without_reveal(text):
+    """guidance.py with a `reveal` that shows nothing."""
+    function = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == "reveal")
+    lines = text.split("\n")
+    body = ['    """In this course the solutions are not shown: hint(name) helps on."""', "    find(name)",
+            '    return "The solutions are not shown in this course. hint(…) helps on."']  # fmt: skip
+    return "\n".join([*lines[: function.lineno], *body, *lines[function.end_lineno :]])
+
+
+def graded(course, learner):
+    """A notebook with the variants, numbers and all, for one learner: bytes."""
+    head = (f"# {course.title}: graded work\n\nFor: {learner}. Write each function; nothing here tells you whether it is right, so test it. "
+            "Hand this notebook in with its name unchanged.")  # fmt: skip
+    cells = [_cell("markdown", head, 0), _cell("code", "import math\n\nimport torch", 1)]
+    due = {t.exercise: t for t in course.tasks if t.notebook == tasks.GRADED}
+    for name, text, stub in handed_out(course, learner):
+        task = due[name]
+        when = f", due {task.due}" if task.due else ""
+        cells.append(_cell("markdown", f"## {name}\n\n{text}\n\n{task.points:g} points{when}.", len(cells)))
+        cells.append(_cell("code", f"{stub}\n    ...", len(cells)) | {"metadata": {"exercise": name, "tags": ["exercise"]}})
+    kernel = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
+    book = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    return (json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode("utf-8")
+
+
+def _cell(kind, text, number):
+    cell = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text}
+    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+
+
+def what_counts(course):
+    """COURSE.md: what is handed in, for how many points, until when."""
+    rows = "".join(f"| {t.notebook} | `{t.exercise}` | {t.points:g} | {t.due or 'none'} |\n" for t in course.tasks)
+    return f"# {course.title}\n\n| notebook | exercise | points | due |\n|---|---|---|---|\n{rows}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
