@@ -69,6 +69,11 @@ def test_scores_of_an_oracle(monkeypatch):
     assert assemblies.scores(None, THREE) == {"judge": 0.0, "write": 0.0, "translate": 0.0}
 
 
+def test_words_alone_judge_better_than_a_coin():
+    """Spoiled sentences hold rare forms: the notebook says so before any attention gets the credit."""
+    assert 0.65 < assemblies.judged_by_words(THREE) < 0.9
+
+
 # ---- loss against size ----
 def test_a_plane_in_logarithms_is_found_exactly():
     points = [(n, d, 7 * n**-0.1 * d**-0.2) for n in (10, 100, 1000) for d in (50, 500)]

@@ -176,3 +176,19 @@ def scores(model, three, seed=0):
     drawn = texts(three, answer(model, three, three.held_out["write"], temperature=1.0, seed=seed))
     right["write"] = sum(map(is_french, drawn)) / len(drawn)
     return {task: right[task] for task in TASKS}
+
+
+def judged_by_words(three, seed=0):
+    """A baseline for "judge": one linear layer on how often each word occurs in the sentence. Share that is right."""
+    training.set_seed(seed)
+    counts = {}
+    for part in ("train", "held_out"):
+        lessons = getattr(three, part)["judge"]
+        words = F.one_hot(lessons.prompts, len(three.vocabulary)).float()
+        counts[part] = (words * lessons.padding[..., None]).sum(dim=1), lessons.answers[:, 0]
+    model = torch.nn.Linear(len(three.vocabulary), len(three.vocabulary))
+    for _ in training.train(model, training.Minibatches(*counts["train"], batch_size=64, epochs=20, seed=seed), lr=0.03):
+        pass
+    tokens, answers = counts["held_out"]
+    with torch.no_grad():
+        return (model(tokens).argmax(dim=-1) == answers).float().mean().item()
