@@ -106,7 +106,7 @@ def said(model):
     return first.float().reshape(len(TRADES), len(VERBS)).mean(dim=1)
 
 
-def follow_skew(skews, seeds, steps=100):
+def follow_skew(skews, seeds, steps=130):
     """The usual pronoun of the first four trades, by skew: {"said", "believed": one list a seed, one share a skew}."""
     models = [[train_writer(sentences(2000, skew, seed), steps, seed) for skew in skews] for seed in seeds]
     return {
