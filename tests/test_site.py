@@ -127,6 +127,12 @@ def test_formulae_are_mathml_and_code_is_left_alone(ran):
     assert "$$" not in text and "\\begin" not in text and 'price = "$5"' in text.replace("&quot;", '"')
 
 
+def test_named_functions_keep_their_distance():
+    made = pages.mathml(r"2\sin a\log_2 n\cos(b)")
+    names = re.sub('<mspace[^>]*>', "_", made)
+    assert re.sub("<[^>]*>|&#x0002[89];", " ", names).split() == "2 _ sin _ a _ log 2 _ n _ cos b".split()
+
+
 def test_links_lead_to_pages_and_a_folded_part_stays_folded(ran):
     text = pages.fragment(ran)
     assert 'href="02_position_fingerprints.html"' in text and 'href="https://arxiv.org/abs/1706.03762"' in text
