@@ -67,7 +67,9 @@ class ModelCard:
         return FIRST_LINE + "\n\n" + "\n\n".join(parts) + "\n"
 
     def _repr_markdown_(self):
-        return f"{self.as_markdown()}\n**{self.status()}**"
+        lines = self.as_markdown().split("\n")
+        smaller = "\n".join(f"##{line}" if line.startswith(("# ", "## ")) else line for line in lines)
+        return f"{smaller}\n**{self.status()}**"  # below the headings of the notebook around it
 
     def __repr__(self):
         return f"{self.as_markdown()}\n{self.status()}"

@@ -59,3 +59,8 @@ def test_an_unknown_text_is_refused():
 @pytest.mark.parametrize("text", ["It fails on ki.", "None of the trades was inspected.", "0"])
 def test_an_answer_is_no_placeholder(text):
     assert not is_empty(text)
+
+
+def test_in_a_notebook_its_headings_are_smaller_than_the_notebooks_own():
+    shown = ModelCard("writer", {}, **FULL)._repr_markdown_()
+    assert "\n### Model card: writer" in shown and "\n#### Measured" in shown and "\n# " not in shown
