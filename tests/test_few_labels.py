@@ -1,4 +1,4 @@
-"""What notebook 06 measures with: modern parts at equal size, a real decoder, docstrings, and learning from few labels."""
+"""What notebook 06 measures with: modern parts at equal size, a real decoder, docstrings, learning from few labels."""
 
 import sysconfig
 from types import SimpleNamespace
@@ -57,7 +57,7 @@ def test_docstrings_are_read_from_the_source_and_not_imported(tmp_path, monkeypa
         own = f'raise SystemExit("imported")\ndef f():\n    """Something that only {package} says here. More."""\n'
         shared = 'class A:\n    """Something that all of them say here."""\n'
         (tmp_path / package / "one.py").write_text(own + shared, encoding="utf-8")
-        again = f'def g():\n    """something that only {package}, says here!"""\n    """no docstring, this one here is"""\n'
+        again = f'def g():\n    """something that only {package}, says here!"""\n    """this one is no docstring"""\n'
         (tmp_path / package / "two.py").write_text(again, encoding="utf-8")
     monkeypatch.setattr(sysconfig, "get_paths", lambda: {"stdlib": str(tmp_path)})
     expected = {f"Something that only {package} says here.": package for package in docstrings.PACKAGES}
@@ -157,7 +157,7 @@ def test_without_the_real_models_small_ones_stand_in(no_real_models):
     assert torch.equal(tokens[:, :10], tokens[:, 10:]) and language_model.losses(writer.model, tokens).shape == (19,)
     data = docstrings.sample(60)
     vectors = fine_tuning.embed(reader, data.sentences)
-    assert vectors.shape == (60, 64) and fine_tuning.last_hidden(writer, data.first(10).sentences).shape == (10, 64)
+    assert vectors.shape == (60, 64) and fine_tuning.last_hidden(writer, data.first(10).sentences).shape == (10, 48)
 
 
 def test_smollm2_copies_parks_and_cannot_look_ahead():
@@ -169,6 +169,7 @@ def test_smollm2_copies_parks_and_cannot_look_ahead():
     copying = language_model.copy_scores(language_model.maps(writer.model, tokens))
     assert surprise[:39].mean() > 11 and surprise[39:].mean() < 6
     assert copying[18, 6] > 0.7 and (copying > 0.3).sum() < 25
-    one, other = (language_model.maps(writer.model, writer.ids(f"It was too {word}."), [0, 29]) for word in ("hot", "cold"))
+    hot, cold = (writer.ids(f"It was too {word}.") for word in ("hot", "cold"))
+    one, other = (language_model.maps(writer.model, ids, layers=[0, 29]) for ids in (hot, cold))
     assert torch.equal(one[:, :, :3], other[:, :, :3]) and not torch.equal(one, other)
     assert language_model.sink_scores(one).shape == (2, 9)
