@@ -56,6 +56,9 @@ def main(arguments):
             print(f"{s.learner}: {', '.join(f.name for f in s.notebooks + s.records)}")
         print(f"{len(submissions)} learners, {len(course.tasks)} exercises. Nothing was marked, nothing was written.")
         return 0
+    if not hasattr(os, "fork"):
+        print("Marking needs Linux (or, with --trusted, macOS). On Windows, start it in the Linux subsystem, WSL.", file=sys.stderr)
+        return 3
     reason = "" if options.trusted else sandbox.why_not()
     if reason:
         print(f"{reason}\nWithout a sandbox a submission can do whatever you can. If you would run every one of them "

@@ -7,10 +7,14 @@ start programs, and more than its share of time, memory and disk. Neither needs 
 
 import ctypes
 import os
-import resource
 import struct
 import sys
 from pathlib import Path
+
+try:
+    import resource
+except ImportError:  # Windows, where nothing here can be used: why_not() says so
+    resource = None
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 READ_ONLY, BIND, REMOUNT, RECURSIVE, PRIVATE, NOSUID, NODEV, DETACH = 1, 4096, 32, 16384, 1 << 18, 2, 4, 2
