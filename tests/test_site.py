@@ -310,6 +310,15 @@ def test_sections_become_columns_and_working_cells_are_left_out():
     assert slides.slide_types(notebook)[2] == "notes"
 
 
+def test_a_heading_in_the_middle_of_a_text_begins_a_slide():
+    notebook = notebook_of("import torch", "1 + 1")
+    notebook.cells.append(nbformat.v4.new_markdown_cell("Read so.\n\n## Next\n\nText.\n\n### Part"))
+    notebook.cells.append(nbformat.v4.new_markdown_cell("```\n## no heading\n```"))
+    shown = slides.with_types(notebook)
+    assert [cell.source.split("\n")[0] for cell in shown.cells[2:]] == ["Read so.", "## Next", "### Part", "```"]
+    assert [cell.metadata.slideshow.slide_type for cell in shown.cells[2:]] == ["-", "slide", "subslide", "-"]
+
+
 @needs_browser
 def test_slides_open_from_a_file_move_by_key_and_have_live_views(ran, chromium, tmp_path):
     library = slides.reveal()

@@ -30,6 +30,18 @@ STYLE = """
 PLAIN = ".slides > section > section { border-bottom: 1px solid var(--rule); padding: 24px 0; }"
 
 
+def split_at_headings(notebook):
+    """A copy in which every heading begins a cell: the text before it belongs to the slide before."""
+    copy = notebook.copy()
+    copy.cells = []
+    for cell in notebook.cells:
+        whole = cell.cell_type != "markdown" or "```" in cell.source
+        for i, part in enumerate([cell.source] if whole else re.split(r"\n(?=##+ )", cell.source)):
+            names = {"id": f"{cell.id}-{i}"} if i else {}
+            copy.cells.append(nbformat.from_dict({**cell, **names, "source": part}))
+    return copy
+
+
 def slide_types(notebook):
     """Jupyter's slide type for each cell: "slide", "subslide", "-" (goes on) or "skip"."""
     types, imports_seen = [], False
@@ -50,6 +62,7 @@ def slide_types(notebook):
 
 def with_types(notebook):
     """A copy whose cells carry their slide types; those left out are gone."""
+    notebook = split_at_headings(notebook)
     copy = notebook.copy()
     copy.cells = []
     for cell, kind in zip(notebook.cells, slide_types(notebook), strict=True):
@@ -89,7 +102,7 @@ def main(words):
     given = parser.parse_args(words)
     target = given.out or Path(f"{given.notebook.stem}.slides.html")
     try:
-        columns = slide_types(nbformat.read(given.notebook, as_version=4)).count("slide")
+        columns = slide_types(split_at_headings(nbformat.read(given.notebook, as_version=4))).count("slide")
         if given.dry_run:
             print(f"would write {target}: {columns} sections")
             return 0
