@@ -22,6 +22,7 @@ START = "Reveal.initialize({hash: true, width: 1280, height: 760, margin: 0.03, 
 STYLE = """
 .slides > section > section { text-align: left; max-height: 100%; overflow-y: auto; }
 .reveal { font-size: 24px; max-width: none; }
+.reveal .slides { line-height: 1.4; }
 .reveal pre { font-size: 0.75em; }
 .reveal h1 { font-size: 1.7em; }
 .reveal h2 { font-size: 1.4em; border: 0; margin-top: 0; }
