@@ -207,6 +207,7 @@ def test_a_test_that_only_counts_its_calls_does_not_win_a_bug_hunt(zygote):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_a_hostile_file_does_not_change_anothers_mark(zygote, tmp_path):
     for name in HOSTILE:
         hand_in(zygote, HOSTILE[name], tmp_path / "none")

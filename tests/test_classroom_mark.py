@@ -51,6 +51,7 @@ def test_a_damaged_notebook_gets_the_mark_of_the_whole_one(zygote, damage):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_two_hundred_damaged_notebooks_all_get_their_marks(zygote):
     for number in range(200):
         damage = DAMAGE[number % len(DAMAGE)]
@@ -101,6 +102,7 @@ def test_every_right_answer_of_the_course_passes_across_processes(zygote):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_every_right_answer_of_every_notebook_passes_across_processes(zygote):
     for notebook in tasks.shipped().notebooks[2:]:
         found = mark_file(zygote, as_bytes(answered(notebook)), tasks.tasks_of(notebook), all_exercises(), "seed")

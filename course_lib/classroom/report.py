@@ -136,13 +136,19 @@ def page(course, result, texts):
     parts = [f"<p>{html.escape(result['learner'])}: <strong>{_number(earned)} of {_number(most)} points</strong> for exercises"
              + (f", and {_number(sum(own.values()))} for short answers" if own else "") + ".</p>"]  # fmt: skip
     parts += [f"<p class='note'>{html.escape(n)}</p>" for n in result["notes"]]
-    rows = "".join(f"<tr><th scope='row'><a href='#{_anchor(t)}'>{html.escape(t.exercise)}</a></th><td>{html.escape(t.notebook)}</td>"
+    rows = "".join(f"<tr><th scope='row'>{_link(result, t)}</th><td>{html.escape(t.notebook)}</td>"
                    f"<td>{WORDS[_status(result, t)]}</td><td class='n'>{_number(points(result, t))} of {_number(t.points)}</td></tr>"
                    for t in course.tasks)  # fmt: skip
     parts.append("<table><caption>Summary</caption><thead><tr><th scope='col'>Exercise</th><th scope='col'>Notebook</th>"
                  f"<th scope='col'>Result</th><th scope='col'>Points</th></tr></thead><tbody>{rows}</tbody></table>")  # fmt: skip
     parts += [_section(t, result["answers"][t.key]) for t in course.tasks if _status(result, t) != "not_started"]
     return FRAME.format(title=html.escape(f"{course.title}: what was found"), style=STYLE, body="\n".join(parts))
+
+
+def _link(result, task):
+    """The exercise's name; a link where there is something to read about it."""
+    name = html.escape(task.exercise)
+    return name if _status(result, task) == "not_started" else f"<a href='#{_anchor(task)}'>{name}</a>"
 
 
 def _anchor(task):
