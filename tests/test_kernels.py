@@ -17,6 +17,7 @@ from course_lib.kernels.fused import fused_attention
 from course_lib.models import Decoder, TransformerConfig
 
 HERE = Path(__file__).parent
+OURS = sys.modules["course_lib.kernels.flash_attention"]  # the module: the function has the same name
 needs_triton = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None,
     reason="Triton is not installed; on Linux: pip install -e '.[gpu]' gets it",
@@ -111,6 +112,7 @@ def test_without_triton_everything_else_works(tmp_path):
 
 def test_without_triton_ours_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(triton_here.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(OURS, "is_interpreted", lambda: True)  # these are tensors on a CPU
     q = torch.ones(1, 1, 4, 16)
     calls = (lambda: kernels.flash_attention(q, q, q), lambda: kernels.triton_softmax(q), lambda: kernels.ours().__enter__())
     for call in calls:
@@ -125,11 +127,13 @@ def test_without_triton_ours_says_how_to_get_it(monkeypatch):
     (lambda q, k: (q, k[:, :, :3], k[:, :, :3], {"causal": True}), "at least as many keys"),
     (lambda q, k: (q.double(), k.double(), k.double(), {}), "torch.float64"),
     (lambda q, k: (q, k.half(), k.half(), {}), "torch.float16"),
+    (lambda q, k: (q, k.to("meta"), k.to("meta"), {}), "got tensors on cpu, meta, meta"),
     (lambda q, k: (q, k, k, {"padding": torch.ones(5, 1, dtype=torch.bool)}), r"bool \(B, S\) = \(1, 5\)"),
     (lambda q, k: (q, k, k, {"padding": torch.ones(1, 5)}), "float32"),
     (lambda q, k: (torch.ones(1, 3, 5, 130), torch.ones(1, 3, 5, 130), torch.ones(1, 3, 5, 130), {}), "at most 128"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_said(change, message):
+def test_what_does_not_fit_is_said(change, message, monkeypatch):
+    monkeypatch.setattr(OURS, "is_interpreted", lambda: True)  # these are tensors on a CPU
     q, k, v, options = change(torch.ones(1, 3, 5, 16), torch.ones(1, 3, 5, 16))
     with pytest.raises(ValueError, match=message):
         kernels.flash_attention(q, k, v, **options)

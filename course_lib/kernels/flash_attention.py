@@ -67,6 +67,9 @@ def misfit(q, k, v, causal=False):
         return f"our kernel keeps a whole head in registers, so d_k must be at most {LARGEST_D_K}; {shapes}"
     if causal and q.shape[2] > k.shape[2]:
         return f"causal attention needs at least as many keys as queries; {shapes}"
+    device = "cpu" if is_interpreted() else "cuda"
+    if {x.device.type for x in (q, k, v)} != {device}:
+        return f"our kernel runs on this machine's {device} alone; got tensors on {q.device}, {k.device}, {v.device}"
     known = (torch.float32, torch.float16) if is_interpreted() else (torch.float32, torch.float16, torch.bfloat16)
     if q.dtype not in known or {k.dtype, v.dtype} != {q.dtype}:
         return f"q, k and v must all be one of {', '.join(map(str, known))}; got {q.dtype}, {k.dtype}, {v.dtype}"
