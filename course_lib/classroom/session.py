@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -26,11 +27,13 @@ class Zygote:
 
     def __init__(self, trusted=False):
         self.orders, theirs = socket.socketpair()
-        clean = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": "/tmp", "COURSE_LIB_HOME": "/tmp/progress",
-                 "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT),
+        self.folder = tempfile.TemporaryDirectory()  # in the sandbox nobody sees it; there the scratch folder is home
+        home = self.folder.name if trusted else "/tmp"
+        clean = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "COURSE_LIB_HOME": home, "OMP_NUM_THREADS": "1",
+                 "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT),
                  "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         command = [sys.executable, "-m", "course_lib.classroom.zygote", str(theirs.fileno())]
-        self.process = subprocess.Popen(command + ["trusted"] * trusted, env=clean, cwd=ROOT, pass_fds=[theirs.fileno()],
+        self.process = subprocess.Popen(command + ["trusted"] * trusted, env=clean, cwd=self.folder.name, pass_fds=[theirs.fileno()],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
         theirs.close()
         self._expect(b"ready\n")
@@ -61,6 +64,7 @@ class Zygote:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.folder.cleanup()
 
 
 class Session:
