@@ -62,3 +62,20 @@ def training_bytes(n_parameters):
     """
     kept = {"weights, bfloat16": 2, "gradients, bfloat16": 2, "weights, float32": 4, "AdamW's two averages, float32": 8}
     return {what: size * n_parameters for what, size in kept.items()}
+
+
+def deployment(*, parameters, requests_per_day, tokens_per_request, days, flops_per_second, watts, overhead):
+    """What answering requests takes: {"operations", "processor seconds", "kWh": (low, high)}.
+
+    A token costs about 2 operations a parameter. flops_per_second: what one processor really gets done. watts
+    (low, high): what it draws meanwhile. overhead: what cooling and the rest multiply that by, 1 or more.
+    """
+    if overhead < 1 or not 0 < watts[0] <= watts[1] or flops_per_second <= 0:
+        raise ValueError(
+            "overhead must be at least 1, watts and flops_per_second above 0, the low watts first; "
+            f"got overhead = {overhead}, watts = {watts}, flops_per_second = {flops_per_second}"
+        )
+    operations = 2 * parameters * requests_per_day * tokens_per_request * days
+    seconds = operations / flops_per_second
+    kwh = tuple(overhead * power * seconds / 3.6e6 for power in watts)
+    return {"operations": operations, "processor seconds": seconds, "kWh": kwh}

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib import pretrained
+from course_lib import costs, pretrained
 from course_lib.models import Decoder, TransformerConfig
 from course_lib.tasks import canaries, energy, pronoun_probe, subgroups, trades
 
@@ -148,12 +148,12 @@ def test_time_is_cpu_time_and_a_larger_batch_takes_more():
 
 def test_a_deployment_multiplies_what_it_is_told():
     plan = {"parameters": 1e6, "requests_per_day": 10, "tokens_per_request": 100, "days": 36, "flops_per_second": 1e9}
-    found = energy.deployment(**plan, watts=(10, 40), overhead=1.5)
+    found = costs.deployment(**plan, watts=(10, 40), overhead=1.5)
     assert found["operations"] == 2e6 * 36_000 and found["processor seconds"] == 72
     assert found["kWh"] == pytest.approx((1.5 * 720 / 3.6e6, 1.5 * 2880 / 3.6e6))
-    for wrong in ({"overhead": 0.5}, {"watts": (0, 10)}, {"flops_per_second": 0}):
+    for wrong in ({"overhead": 0.5}, {"watts": (0, 10)}, {"watts": (20, 10)}, {"flops_per_second": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            energy.deployment(**{**plan, "watts": (10, 40), "overhead": 1.5, **wrong})
+            costs.deployment(**{**plan, "watts": (10, 40), "overhead": 1.5, **wrong})
 
 
 # ---- pronouns

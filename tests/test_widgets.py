@@ -20,6 +20,7 @@ from course_lib.widgets import (
     explore_alignment,
     explore_attention,
     explore_block,
+    explore_deployment,
     explore_generation,
     explore_heads,
     explore_mask,
@@ -430,6 +431,32 @@ def test_explore_parameters_moves_every_control():
     view = explore_parameters()
     view.n_heads = 1
     sweep_except(view, "preset")
+
+
+# ---- deployment
+
+
+def test_explore_deployment_is_the_formula_and_keeps_the_range():
+    view = explore_deployment(4.2e10)
+    view.parameters, view.requests_per_day, view.tokens_per_request, view.days = 10**9, 1000, 1000, 1
+    view.flops_per_second, view.watts_low, view.watts_high, view.overhead = 10**12, 100, 300, 2.0
+    values = dict(view.result["rows"])  # 2e15 operations in 2,000 s; 0.2 to 0.6 MJ, twice
+    assert values["operations"] == "2.0e+15" and values["processor time, days"] == "0.023"
+    assert values["energy of all answers, kWh"] == "0.11 to 0.33" and "assumed" in view.result["speed"]
+    view.watts_low = 500
+    assert "the low watts first" in view.error
+    view.watts_low = 100
+    assert view.error == ""
+    view.flops_per_second = 42_000_000_000
+    assert "measured here" in view.result["speed"]
+
+
+def test_explore_deployment_moves_every_control():
+    view = explore_deployment(4.2e10)
+    view.watts_low, view.watts_high = 1, 1000
+    sweep(view)
+    with pytest.raises(ValueError, match="above 0"):
+        explore_deployment(0)
 
 
 # ---- alignment

@@ -46,20 +46,3 @@ def cpu_seconds():
 def joules(seconds, watts):
     """Power times time. watts: (low, high) -> (low, high) in joules."""
     return tuple(seconds * power for power in watts)
-
-
-def deployment(*, parameters, requests_per_day, tokens_per_request, days, flops_per_second, watts, overhead):
-    """What answering requests takes: {"operations", "processor seconds", "kWh": (low, high)}.
-
-    A token costs about 2 operations a parameter. flops_per_second: what one processor really gets done. watts
-    (low, high): what it draws meanwhile. overhead: what cooling and the rest multiply that by, 1 or more.
-    """
-    if overhead < 1 or min(watts) <= 0 or flops_per_second <= 0:
-        raise ValueError(
-            "overhead must be at least 1, watts and flops_per_second above 0; "
-            f"got overhead = {overhead}, watts = {watts}, flops_per_second = {flops_per_second}"
-        )
-    operations = 2 * parameters * requests_per_day * tokens_per_request * days
-    seconds = operations / flops_per_second
-    kwh = tuple(overhead * energy / 3.6e6 for energy in joules(seconds, watts))
-    return {"operations": operations, "processor seconds": seconds, "kWh": kwh}

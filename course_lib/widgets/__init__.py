@@ -3,6 +3,7 @@
 from course_lib.widgets.alignment import explore_alignment
 from course_lib.widgets.attention import explore_attention
 from course_lib.widgets.block import explore_block
+from course_lib.widgets.deployment import explore_deployment
 from course_lib.widgets.generation import explore_generation
 from course_lib.widgets.heads import explore_heads
 from course_lib.widgets.mask import explore_mask
@@ -13,6 +14,7 @@ __all__ = [
     "explore_alignment",
     "explore_attention",
     "explore_block",
+    "explore_deployment",
     "explore_generation",
     "explore_heads",
     "explore_mask",
