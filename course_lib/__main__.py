@@ -297,6 +297,8 @@ def lab(arguments):
 
 def test(arguments):
     """run the tests; with --all, those that are rare and long"""
+    if not os.path.isdir(os.path.join(ROOT, "tests")):
+        raise Stop("There are no tests in this copy of the course. python3 -m course_lib doctor says whether all is well.")
     python = course_python(["test"])
     try:
         models(["--quiet"])
@@ -335,13 +337,13 @@ def install(arguments):
 
 
 COMMANDS = {function.__name__: function for function in (lab, test, doctor, models, install)}
-MODULES = {     # further commands, name -> module of course_lib, which runs in the course's own Python
-    "lms": "course_lib.classroom.lms",
-    "site": "course_lib.classroom.site",
-    "slides": "course_lib.classroom.slides",
-    "mark": "course_lib.classroom.mark",
-    "release": "course_lib.classroom.release",
-    "timings": "course_lib.classroom.timings",
+MODULES = {     # for instructors: name -> (module, which runs in the course's own Python; what it does)
+    "release": ("course_lib.classroom.release", "hand out a tree for learners"),
+    "mark": ("course_lib.classroom.mark", "mark what comes back"),
+    "timings": ("course_lib.classroom.timings", "measure how long each notebook takes here"),
+    "lms": ("course_lib.classroom.lms", "write the quizzes for a learning management system"),
+    "site": ("course_lib.classroom.site", "write the course as pages, for the web or for paper"),
+    "slides": ("course_lib.classroom.slides", "write a notebook's sections as slides"),
 }
 EXTRAS = {"site": ["site"], "slides": ["site"]}     # what these need beside the course's own packages
 
@@ -349,11 +351,14 @@ EXTRAS = {"site": ["site"], "slides": ["site"]}     # what these need beside the
 def main(arguments):
     """Run one command. Returns its exit code: 0 if all went well, 1 if something stands in the way."""
     name, rest = arguments[0] if arguments else "help", arguments[1:]
+    if name in COMMANDS and name != "lab" and {"-h", "--help"} & set(rest):     # lab has options of its own
+        say("python3 -m course_lib %s: %s" % (name, COMMANDS[name].__doc__))
+        return 0
     try:
         if name in COMMANDS:
             return COMMANDS[name](rest)
         if name in MODULES:
-            return run(course_python(EXTRAS.get(name, ())), MODULES[name], rest)
+            return run(course_python(EXTRAS.get(name, ())), MODULES[name][0], rest)
     except Stop as stop:
         sys.stderr.write("\n%s\n" % stop)
         return 1
@@ -361,11 +366,13 @@ def main(arguments):
         sys.stderr.write("\nInterrupted. Nothing is broken: start again, and it goes on from here.\n")
         return 130
     say("\n\n".join(__doc__.split("\n\n")[:2]) + "\n")
-    for command, function in COMMANDS.items():
-        say("    %-10s %s" % (command, function.__doc__))
-    for command, module in MODULES.items():
-        say("    %-10s see course_lib/%s.py" % (command, module.replace("course_lib.", "").replace(".", "/")))
-    return 0 if name in ("help", "--help", "-h") else 2
+    described = [(command, function.__doc__) for command, function in COMMANDS.items()]
+    for command, does in described + [(command, does) for command, (_, does) in MODULES.items()]:
+        say("    %-10s %s" % (command, does))
+    if name in ("help", "--help", "-h"):
+        return 0
+    sys.stderr.write("\nThere is no command %s.\n" % name)
+    return 2
 
 
 if __name__ == "__main__":

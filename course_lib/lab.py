@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FIRST_NOTEBOOK = "notebooks/01_multi_head_intuition.ipynb"
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"), key=lambda path: path.stem)
+FIRST_NOTEBOOK = f"notebooks/{NOTEBOOKS[0].name}" if NOTEBOOKS else ""  # a class may have been given only some of them
 
 
 def settings(port, browser):

@@ -98,6 +98,27 @@ def test_the_tree_is_what_was_asked_for(tree):
     assert "`windowed_mask` | 3 | none" in counts
 
 
+def test_what_is_handed_out_points_at_nothing_that_is_left_out(tree):
+    """Links of the front page and of the notebooks, and the commands that the front page names."""
+    pages = {"README.md": (tree / "README.md").read_text(encoding="utf-8")}
+    for path in tree.rglob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        pages[path.relative_to(tree).as_posix()] = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    dead = [(name, link) for name, text in pages.items() for link in re.findall(r"\]\(([\w./]+\.\w+)\)", text)
+            if not (tree / name).parent.joinpath(link).exists()]  # fmt: skip
+    assert dead == []
+    assert "[03 · The causal mask](notebooks/03_causal_mask.ipynb)" in pages["README.md"]
+    assert "Next: 04 · The encoder, " in pages["notebooks/03_causal_mask.ipynb"]  # a name, no link
+    assert "course_lib lab" in pages["README.md"] and "course_lib test" not in pages["README.md"]
+
+
+def test_lab_opens_the_first_notebook_that_was_handed_out(tree):
+    code = "from course_lib import lab; print(lab.FIRST_NOTEBOOK)"
+    env = {**os.environ, "PYTHONPATH": str(tree)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=tree, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "notebooks/03_causal_mask.ipynb", done.stderr
+
+
 def test_a_full_folder_is_left_alone_and_a_dry_run_writes_nothing(tree, course, tmp_path, capsys):
     before = contents(tree)
     assert release.main([str(tree), "--course", str(course)]) == 1

@@ -204,8 +204,23 @@ def test_main_turns_what_happens_into_exit_codes(monkeypatch, capsys):
     captured = capsys.readouterr()
     assert captured.err == "\nThis and that.\n" + (
         "\nInterrupted. Nothing is broken: start again, and it goes on from here.\n"
+        "\nThere is no command other.\n"
     )
     assert "python3 -m course_lib COMMAND" in captured.out
+
+
+@pytest.mark.parametrize("name", ["test", "doctor", "models", "install"])
+def test_help_for_one_command_says_what_it_does_and_does_nothing(name, monkeypatch, capsys):
+    monkeypatch.setattr(start, "course_python", lambda *extras: pytest.fail("it went to work"))
+    monkeypatch.setattr(start, "ready_python", lambda *extras: pytest.fail("it went to work"))
+    assert start.main([name, "--help"]) == 0
+    assert capsys.readouterr().out == f"python3 -m course_lib {name}: {start.COMMANDS[name].__doc__}\n"
+
+
+def test_a_copy_without_tests_says_so_and_installs_nothing(checkout, monkeypatch, capsys):
+    monkeypatch.setattr(start, "course_python", lambda *extras: pytest.fail("it went to work"))
+    assert start.main(["test"]) == 1
+    assert "no tests in this copy" in capsys.readouterr().err
 
 
 # Setting up

@@ -293,7 +293,7 @@ def test_a_dry_run_writes_nothing_and_an_unknown_notebook_is_said(tmp_path, caps
 
 def test_every_command_has_its_module_and_its_extras():
     known = start.project()["optional-dependencies"]
-    for name, module in start.MODULES.items():
+    for name, (module, _) in start.MODULES.items():
         assert importlib.util.find_spec(module), name
         assert set(start.EXTRAS.get(name, ())) <= set(known)
     assert set(start.EXTRAS) <= set(start.MODULES)

@@ -61,7 +61,8 @@ def files(course):
         if path.parent.name != "quizzes" or path.stem in (*course.notebooks, "schema"):
             yield inner, _changed(inner, path.read_bytes(), course)
     for notebook in course.notebooks:
-        yield f"notebooks/{notebook}.ipynb", (tasks.NOTEBOOKS / f"{notebook}.ipynb").read_bytes()
+        text = (tasks.NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8")
+        yield f"notebooks/{notebook}.ipynb", without_dead_links(text, course).encode("utf-8")
     if is_graded(course):
         for learner in course.roster or (EVERYBODY,):
             name = f"{learner}_{tasks.GRADED}" if course.roster else tasks.GRADED
@@ -86,13 +87,26 @@ def _kept():
 def _changed(path, data, course):
     """The few files that know of what is left out."""
     if path == "course_lib/__main__.py":
-        return re.sub(rb'\n    "\w+": "course_lib\.classroom\.[\w.]+",[^\n]*', b"", data)
+        return re.sub(rb'\n    "\w+": \("course_lib\.classroom\.[\w.]+",[^\n]*', b"", data)
     if path == "course_lib/exercises/guidance.py" and not course.keep_reveal:
         return without_reveal(data.decode("utf-8")).encode("utf-8")
     if path == "README.md":
-        lines = data.decode("utf-8").split("\n")
-        return "\n".join(line for line in lines if not re.search(r"\((INSTRUCTORS|CONTRIBUTING)\.md\)", line)).encode("utf-8")
+        return readme(data.decode("utf-8"), course).encode("utf-8")
     return data
+
+
+def readme(text, course):
+    """The front page without what is not handed out: other notebooks, the tests, the pages for instructors and contributors."""
+    left_out = [name for name in tasks.shipped().notebooks if name not in course.notebooks]
+    gone = [f"(notebooks/{name}.ipynb)" for name in left_out] + ["course_lib test", "(CONTRIBUTING.md)", "(INSTRUCTORS.md)"]
+    kept = [line for line in text.rstrip().split("\n") if not any(word in line for word in gone)]
+    last = "What counts, and until when: [COURSE.md](COURSE.md). Code under the MIT licence, text under CC BY 4.0: [LICENSE](LICENSE)."
+    return "\n".join([*kept, last, ""])
+
+
+def without_dead_links(text, course):
+    """A notebook's text, in which the names of notebooks that are not handed out are no links."""
+    return re.sub(r"\[([^]\[]*)\]\((\w+)\.ipynb\)", lambda found: found[0] if found[2] in course.notebooks else found[1], text)
 
 
 def without_reveal(text):
