@@ -385,7 +385,7 @@ def test_the_guard_fails_a_test_that_touches_the_real_folder(tmp_path):
         "    progress.record('answer', 'Q1')\n", encoding="utf-8")
     folders = ("XDG_DATA_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE")
     own = {name: str(tmp_path / "learner") for name in folders}
-    own |= {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    own |= {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
                           env={**os.environ, **own}, text=True, capture_output=True, timeout=120)
     assert done.returncode == 1, done.stdout
