@@ -5,14 +5,15 @@ from course_lib.exercises.exercise import Example, Exercise, Probe, Slip
 
 BUDGETS = ((100_000, 64, 2), (100_000, 64, 4), (232_448, 128, 2), (10_000, 16, 2), (1_000_000, 32, 4), (5_000, 8, 1),
            (70_000, 1, 2), (2_000_000, 16, 2), (48_000, 128, 4), (20_000, 64, 2))
-EXACT = ((98_304, 64, 2), (5_120, 16, 2))  # a tile of 128 and one of 32 that fill the memory to the last byte
-SHORT = ((98_303, 64, 2), (5_119, 16, 2))
+EXACT = ((98_304, 64, 2), (6_144, 16, 2))  # a tile of 128 and one of 32 that fill the memory to the last byte
+SHORT = ((98_303, 64, 2), (6_143, 16, 2))
 PROBES = (
     *(Probe(budget, ("the memory is not filled",)) for budget in BUDGETS),
     *(Probe(budget, ("the tile fills the memory exactly",)) for budget in EXACT),
     *(Probe(budget, ("one byte is missing",)) for budget in SHORT),
     Probe((100_000, 64), ("bytes_per_number is left out",)),
     Probe((500, 64, 2), ("nothing fits",), rule="raises"),
+    Probe((129, 16, 2), ("nothing fits",), rule="raises"),
 )
 
 
