@@ -36,6 +36,9 @@ PROBES = (
     _probe(9, S=8, tile_size=4, size=2.0, ramp=30.0, facts=(LARGE, "later keys score higher")),
     _probe(10, S=8, tile_size=4, size=2.0, ramp=-30.0, facts=(LARGE, "earlier keys score higher")),
     _probe(11, S=6, tile_size=4, apart=200.0, facts=(LARGE, "the queries score at different levels")),
+    _probe(13, S=9, tile_size=3, size=2.0, ramp=-40.0, facts=(LARGE, "earlier keys score higher")),
+    _probe(15, S=9, tile_size=3, size=2.0, ramp=40.0, facts=(LARGE, "later keys score higher")),
+    _probe(14, T=4, S=8, apart=150.0, facts=(LARGE, "the queries score at different levels")),
     _probe(12, S=7, tile_size=3, ramp=0.5, facts=("the input is float64",), dtype=torch.float64),
 )
 
@@ -55,7 +58,7 @@ def stages(q, k, v, tile_size=4, *, maximum="so far", total_shrinks=True, acc_sh
         weights = torch.exp(scores - new_biggest)
         total = (total * factor if total_shrinks else total) + weights.sum(dim=-1, keepdim=True)
         acc = (acc * factor if acc_shrinks else acc) + weights @ v[..., start : start + tile_size, :]
-        biggest = new_biggest
+        biggest = biggest if maximum == "not kept" else new_biggest
     return {"by the sum": lambda: acc / total, "not": lambda: acc, "by S": lambda: acc / k.shape[-2]}[divided]()
 
 
@@ -69,6 +72,7 @@ def _maximum(maximum, biggest, scores):
     return {
         "so far": lambda: torch.maximum(biggest, of_tile),
         "of the tile": lambda: of_tile,
+        "not kept": lambda: of_tile,
         "of all queries": lambda: torch.maximum(biggest, scores.amax() + torch.zeros_like(of_tile)),
         "of the first tile": lambda: torch.where(biggest.isinf(), of_tile, biggest),
         "none": lambda: torch.zeros_like(of_tile),
@@ -99,6 +103,8 @@ SLIPS = (
          "factor exp(old − new) is above 1 and can overflow: keep the maximum so far.", {"maximum": "of the tile"}),
     Slip("maximum-of-the-first-tile", "The maximum is never updated after the first tile: a larger score later on "
          "overflows.", {"maximum": "of the first tile"}),
+    Slip("maximum-not-kept", "The new maximum is never stored for the next tile: `biggest` stays at −∞, the factor is "
+         "exp(−∞) = 0 each time, and all tiles but the last are forgotten.", {"maximum": "not kept"}),
     Slip("maximum-of-all-queries", "One maximum is used for all queries. Each row needs its own: a row whose scores lie "
          "far below it underflows to 0 / 0.", {"maximum": "of all queries"}),
     Slip("no-maximum", "exp of the bare scores overflows where they are large: subtract the largest score so far "

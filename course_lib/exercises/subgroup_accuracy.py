@@ -28,14 +28,15 @@ PROBES = (
 
 
 def stages(predicted, truth, groups, n_groups, *, per="cases", empty="nan", what="right", by="groups",
-           report="cases", which="all"):  # fmt: skip
+           report="cases", which="all", pick="its cases"):  # fmt: skip
     """Right or wrong, gathered by group, divided by a number of cases."""
     hit = (predicted == truth).float()
     hit = {"right": hit, "wrong": 1 - hit}[what]
     keys = {"groups": groups, "truth": truth, "predicted": predicted}[by]
     members = [keys == group for group in (range(n_groups) if which == "all" else keys.unique())]
     cases = torch.stack([member.sum() for member in members])
-    hits = torch.stack([hit[member].sum() for member in members])
+    picked = members if pick == "its cases" else range(len(members))
+    hits = torch.stack([hit[which_ones].sum() for which_ones in picked])
     below = {"cases": cases, "all": len(hit), "hits": hit.sum(), "nothing": 1}[per]
     accuracy = torch.full_like(hits, hit.mean()) if per == "overall" else hits / below if per != "nothing" else hits
     fill = {"nan": float("nan"), "zero": 0.0, "one": 1.0}[empty]
@@ -53,6 +54,8 @@ SLIPS = (
          "it is NaN.", {"empty": "zero"}),
     Slip("empty-group-is-one", "A group without cases gets accuracy 1, as if the model had served it well. Nobody was "
          "asked: it is NaN.", {"empty": "one"}),
+    Slip("picks-one-case", "`right[group]` is the single case with that number. The cases *of* a group are picked by a "
+         "comparison: groups == group.", {"pick": "case number group"}),
     Slip("error-rate", "This is the share of *wrong* predictions.", {"what": "wrong"}),
     Slip("grouped-by-truth", "The cases are gathered by their true answer, not by their group.", {"by": "truth"}),
     Slip("grouped-by-prediction", "The cases are gathered by what was predicted, not by their group.",
@@ -104,5 +107,6 @@ EXERCISE = Exercise(
         "by": "what the cases are gathered by",
         "report": "the second value",
         "which": "over which groups you loop",
+        "pick": "which cases are summed up for a group",
     },
 )

@@ -36,8 +36,8 @@ SLIPS = (
     Slip("logarithm-to-base-10", "The logarithm must have base 2, since T doubles; this one has base 10.", {"log": 10}),
     Slip("projections-not-counted", "Only the T × T part is counted; the four projections are work too.",
          {"projections": 0}),
-    Slip("pairs-not-counted", "Only the projections are counted; the scores and the weighted sums are work too.",
-         {"pairs": 0}),
+    Slip("pairs-not-counted", "As if twice the tokens were twice the work: that holds for the projections alone. The scores and "
+         "the weighted sums are T × T numbers, four times as many.", {"pairs": 0}),
     Slip("output-projection-not-counted", "Only three projections are counted; w_o is the fourth.", {"projections": 6}),
     Slip("weighted-sum-not-counted", "Of the T × T part only the scores are counted; the weighted sum of the values is "
          "as much work again.", {"pairs": 2}),
