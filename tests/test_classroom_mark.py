@@ -2,9 +2,12 @@
 
 import csv
 import json
+import os
 import random
 import shutil
 import socket
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -184,6 +187,27 @@ def test_a_class_is_marked_resumed_and_marked_again_with_the_same_result(handed_
     assert "1.5" in texts.read_text(encoding="utf-8-sig")
 
 
+@pytest.mark.parametrize("written, says", [
+    ("learner,question,answer,points\nAnna,q,a,two\n", "the points of Anna for q are 'two'"), ("a,b\n1,2\n", "must have the columns"),
+    ("learner,question,answer,points\nAnna,q,für,1\n".encode("cp1252"), "UTF-8"),
+])  # fmt: skip
+def test_a_table_of_points_that_cannot_be_read_is_said_before_anything_is_marked(handed_in, tmp_path, written, says, capsys):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "short_answers.csv").write_bytes(written if isinstance(written, bytes) else written.encode())
+    assert run(handed_in, tmp_path) == 1
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "out" / "results").exists()
+
+
+@pytest.mark.parametrize("mark_between", [",", ";", "\t"])
+def test_points_come_back_from_any_spreadsheet(tmp_path, mark_between):
+    path = tmp_path / "short_answers.csv"
+    rows = [["learner", "question", "answer", "points"], ["Anna", "01/Q4", "one, two; three\nfour", "1,5"], ["'=Bo", "01/Q4", "'-2 heads", ""]]
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file, delimiter=mark_between).writerows(rows)
+    assert report.read_texts(path) == {("Anna", "01/Q4", "one, two; three\nfour"): 1.5, ("=Bo", "01/Q4", "-2 heads"): None}
+
+
 def test_a_dry_run_writes_nothing(handed_in, tmp_path, capsys):
     assert run(handed_in, tmp_path, "--dry-run") == 0
     assert "4 learners, 2 exercises" in capsys.readouterr().out
@@ -197,6 +221,25 @@ def test_without_a_sandbox_it_refuses_and_says_why(handed_in, tmp_path, monkeypa
     assert "There is none here." in said
     assert "--trusted" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_where_a_right_answer_does_not_pass_nobody_gets_a_mark(handed_in, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(mark, "RIGHT", "def merge_heads(x):\n    import not_to_be_had")
+    assert run(handed_in, tmp_path) == 1
+    said = capfd.readouterr().err
+    assert "a right answer does not pass on this machine" in said
+    assert "not_to_be_had" in said
+    assert table(tmp_path) == {}
+
+
+def test_a_course_that_lies_below_the_folder_for_temporary_files_can_mark(tmp_path):
+    for name in ("course_lib", "quizzes"):
+        shutil.copytree(tasks.ROOT / name, tmp_path / "course" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    code = ("from course_lib.classroom import mark, session\n"
+            "with session.Zygote() as zygote:\n    print(session.ROOT, repr(mark.does_not_work(zygote)))")  # fmt: skip
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "course")}
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert done.stdout.strip() == f"{tmp_path / 'course'} ''", done.stderr
 
 
 def test_trusted_marks_without_a_sandbox(handed_in, tmp_path, monkeypatch):

@@ -95,14 +95,34 @@ def findings_csv(course, results):
 TEXT_HEAD = ["learner", "question", "answer", "points"]
 
 
+class BadTable(ValueError):
+    """A table that an instructor has filled in cannot be read; the message says where."""
+
+
 def read_texts(path):
-    """{(learner, question, answer): points or None} from a file in which an instructor has written points."""
+    """{(learner, question, answer): points or None} from a file in which an instructor has written points.
+
+    Some spreadsheets write it back with semicolons or tabs. Raises BadTable where something else is in the way.
+    """
     if not path.exists():
         return {}
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {(_bare(r["learner"]), r["question"], _bare(r["answer"])): float(r["points"].replace(",", ".")) if r["points"].strip() else None
-            for r in rows}  # fmt: skip
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadTable(f"{path} is not saved as UTF-8: save it as CSV in UTF-8, and start again.") from error
+    rows = csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=text.partition("\n")[0].count))
+    if not set(TEXT_HEAD) <= set(rows.fieldnames or ()):
+        raise BadTable(f"{path} must have the columns {', '.join(TEXT_HEAD)} in its first line.")
+    return {(_bare(r["learner"]), r["question"], _bare(r["answer"])): _points(path, r) for r in rows}
+
+
+def _points(path, row):
+    """The points in a row, or None where there are none yet."""
+    written = (row["points"] or "").strip()
+    try:
+        return float(written.replace(",", ".")) if written else None
+    except ValueError as error:
+        raise BadTable(f"{path}: the points of {row['learner']} for {row['question']} are {written!r}, which is no number.") from error
 
 
 def _bare(text):

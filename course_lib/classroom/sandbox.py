@@ -18,7 +18,8 @@ except ImportError:  # Windows, where nothing here can be used: why_not() says s
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 READ_ONLY, BIND, REMOUNT, RECURSIVE, PRIVATE, NOSUID, NODEV, DETACH = 1, 4096, 32, 16384, 1 << 18, 2, 4, 2
-SCRATCH = "size=32m,nr_inodes=2000,mode=1777"  # the only place that can be written to
+SCRATCH = "/sandbox-scratch"  # the only place that can be written to; not /tmp, below which the course itself may lie
+SCRATCH_BOUNDS = "size=32m,nr_inodes=2000,mode=1777"
 FILES, LARGEST_FILE, PROCESSES = 64, 16 << 20, 32
 
 
@@ -69,7 +70,9 @@ def enclose(hidden=(), readable=()):
     for folder in hidden:
         _mount("tmpfs", root / os.path.realpath(folder).lstrip("/"), "tmpfs", READ_ONLY | NOSUID | NODEV, "size=4k,mode=555")
     _devices(root)
-    (root / "tmp").mkdir(exist_ok=True)
+    (root / SCRATCH.lstrip("/")).mkdir()
+    if not (root / "tmp").exists():
+        (root / "tmp").symlink_to(SCRATCH)
     _enter(root)
 
 
@@ -101,8 +104,8 @@ def separate():
 
 def scratch():
     """An empty folder, small and in memory, that goes with the process."""
-    _mount("tmpfs", "/tmp", "tmpfs", NOSUID | NODEV, SCRATCH)
-    os.chdir("/tmp")
+    _mount("tmpfs", SCRATCH, "tmpfs", NOSUID | NODEV, SCRATCH_BOUNDS)
+    os.chdir(SCRATCH)
 
 
 def size():

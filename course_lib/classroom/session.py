@@ -12,6 +12,7 @@ from pathlib import Path
 
 from course_lib.classroom import wire
 from course_lib.classroom.peer import Peer
+from course_lib.classroom.sandbox import SCRATCH
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = {"cpu": 60, "wall": 150, "memory": 1 << 30}  # of one child: seconds, seconds, bytes on top of what torch takes
@@ -28,8 +29,8 @@ class Zygote:
     def __init__(self, trusted=False):
         self.orders, theirs = socket.socketpair()
         self.folder = tempfile.TemporaryDirectory()  # in the sandbox nobody sees it; there the scratch folder is home
-        home = self.folder.name if trusted else "/tmp"
-        clean = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "COURSE_LIB_HOME": home, "OMP_NUM_THREADS": "1",
+        home = self.folder.name if trusted else SCRATCH
+        clean = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "COURSE_LIB_HOME": home, "OMP_NUM_THREADS": "1",
                  "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT),
                  "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         command = [sys.executable, "-m", "course_lib.classroom.zygote", str(theirs.fileno())]
