@@ -3,6 +3,7 @@
 import functools
 import importlib
 import random
+import runpy
 import sys
 import threading
 
@@ -80,6 +81,45 @@ def gap(x, n_heads):
     B, T, d_model = x.shape
     heads = ...
     return heads
+
+
+def gap_as_an_argument(x, n_heads):
+    return x.reshape(...).transpose(1, 2)
+
+
+def gap_in_a_quotient(x, n_heads):
+    d_k = x.shape[-1] / ...
+    return x.reshape(*x.shape[:2], n_heads, d_k).transpose(1, 2)
+
+
+@pytest.mark.parametrize("begun", [gap, gap_as_an_argument, gap_in_a_quotient])
+def test_an_open_gap_is_named(begun):
+    result = check("split_heads", begun)
+    assert result.status == "not_started" and "gaps that are still open" in result.message
+
+
+def test_an_ellipsis_in_an_index_is_no_gap():
+    def by_index(x, n_heads):
+        return x[...].reshape(*x.shape[:2], n_heads, -1).transpose(1, 2)
+
+    assert check("split_heads", by_index)
+
+
+CELL = """
+from course_lib.attention import merge_heads
+def at_the_front(x, n_heads):
+    return merge_heads(... @ x)
+def in_the_library(x, n_heads):
+    return merge_heads(x[0, 0])  # the line that fails is the library's; the learner's is this one
+"""
+
+
+def test_an_error_is_shown_with_the_learners_own_line_and_a_gap_is_named(tmp_path):
+    (tmp_path / "cell.py").write_text(CELL, encoding="utf-8")
+    written = runpy.run_path(str(tmp_path / "cell.py"))
+    result = check("split_heads", written["at_the_front"])
+    assert (result.status, result.mistake) == ("error", "gap-left") and "line 4, `return merge_heads(... @ x)`" in result.message
+    assert "line 6, `return merge_heads(x[0, 0])" in check("split_heads", written["in_the_library"]).message
 
 
 @pytest.mark.parametrize("stub", [docstring_only, dots, passes, to_do, to_do_with_words, gap, lambda x, n_heads: ...])

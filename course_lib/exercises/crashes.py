@@ -9,6 +9,7 @@ MEANINGS = (
     (r"WrongInput", "step-fn-input",
      "step_fn is given something else than the list of ids so far: not a batch, not a tensor with more axes, not a "
      "single id."),
+    (r"'ellipsis'|(not|type|got) ellipsis", "gap-left", "A gap is still open: `...` stands where something of yours belongs."),
     (r"NameError: name '(\w+)' is not defined", "undefined-name", "The name {0} is used but never defined."),
     (r"UnboundLocalError.*'(\w+)'", "undefined-name",
      "The name {0} is used before it gets a value (in some branch only?)."),

@@ -10,7 +10,7 @@ from course_lib.exercises.result import CheckResult
 from course_lib.exercises.runner import InProcess, surroundings_kept
 from course_lib.exercises.show import table_for
 from course_lib.exercises.steps import STEPS
-from course_lib.exercises.stub import not_started
+from course_lib.exercises.stub import gap_is_open, not_started
 from course_lib.exercises.verdict import Verdict
 from course_lib.exercises.wording import kind
 
@@ -41,7 +41,8 @@ def judge(exercise, candidate, make_runner):
     if not callable(candidate):
         return Verdict("error", "not-a-function", f"check needs the function itself; it got {kind(candidate)}."), None
     if not_started(candidate):
-        return Verdict("not_started", None, "Nothing to check yet: write the body, then run this cell again."), None
+        what = "fill the gaps that are still open (`...`)" if gap_is_open(candidate) else "write the body"
+        return Verdict("not_started", None, f"Nothing to check yet: {what}, then run this cell again."), None
     if exercise.judge is not None:
         return exercise.judge(exercise, candidate, make_runner)
     seen = gather(exercise, make_runner(candidate))

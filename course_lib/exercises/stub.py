@@ -24,7 +24,7 @@ def code_of(candidate):
 
 
 def not_started(candidate):
-    """True if the body is only a docstring, `...`, pass or raise NotImplementedError, or still holds a `name = ...`.
+    """True if the body is only a docstring, `...`, pass or raise NotImplementedError, or still has an open gap.
 
     A class is not started while every function that it defines is not, `__init__` aside.
     """
@@ -35,9 +35,9 @@ def not_started(candidate):
     code = code_of(candidate)
     if code is None:
         return False
-    steps = list(dis.get_instructions(code))
-    if any(_fills_a_gap(one, two) for one, two in zip(steps, steps[1:], strict=False)):
+    if gap_is_open(candidate):
         return True
+    steps = list(dis.get_instructions(code))
     if {s.opname for s in steps} - HARMLESS:
         return False
     if any(s.opname == "RAISE_VARARGS" for s in steps):
@@ -45,9 +45,20 @@ def not_started(candidate):
     return all(s.argval is None for s in steps if s.opname in ("LOAD_CONST", "RETURN_CONST"))
 
 
-def _fills_a_gap(one, two):
-    """`name = ...` or `return ...`: the place where the learner's line belongs."""
-    return one.argval is ... and (one.opname == "RETURN_CONST" or two.opname.startswith(("STORE_FAST", "RETURN_VALUE")))
+def gap_is_open(candidate):
+    """True if `...` still stands in the place of a value: `name = ...`, `x / ...`, `f(...)`. `x[..., 0]` is no gap."""
+    code = None if inspect.isclass(candidate) else code_of(candidate)
+    steps = [] if code is None else list(dis.get_instructions(code))
+    return any(_is_a_gap(one, two) for one, two in zip(steps, steps[1:], strict=False))
+
+
+def _is_a_gap(one, two):
+    """The constant `...`, and then a step that takes it for a value: stored, returned, handed over, reckoned with."""
+    if one.argval is not ...:
+        return False
+    subscript = two.opname == "BINARY_OP" and "[" in two.argrepr  # so from Python 3.14 on
+    takes = ("STORE_FAST", "RETURN_VALUE", "UNPACK_SEQUENCE", "PRECALL", "KW_NAMES", "CALL", "COMPARE_OP", "BINARY_OP")
+    return one.opname == "RETURN_CONST" or (two.opname.startswith(takes) and not subscript)
 
 
 def words_in(candidate):
