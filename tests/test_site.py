@@ -291,6 +291,15 @@ def test_a_dry_run_writes_nothing_and_an_unknown_notebook_is_said(tmp_path, caps
     assert "nothing.ipynb" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
+def test_a_file_that_is_no_notebook_is_said_in_a_sentence(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("# No notebook", encoding="utf-8")
+    assert site.main([str(tmp_path / "out"), "--notebook", str(page)]) == 1
+    assert slides.main([str(page), "--out", str(tmp_path / "page.html")]) == 1
+    assert capsys.readouterr().err.count("page.md") == 2
+    assert not (tmp_path / "out").exists() and not (tmp_path / "page.html").exists()
+
+
 def test_every_command_has_its_module_and_its_extras():
     known = start.project()["optional-dependencies"]
     for name, (module, _) in start.MODULES.items():

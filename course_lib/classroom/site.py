@@ -70,9 +70,13 @@ def main(words):
     files = given.notebook or sorted(NOTEBOOKS.glob("*.ipynb"))
     missing = [str(path) for path in files if not path.is_file()]
     if missing:
-        print(f"There is no notebook {', '.join(missing)}.", file=sys.stderr)
+        print(f"There is no notebook {', '.join(missing)}: give files, such as notebooks/01_multi_head_intuition.ipynb.", file=sys.stderr)
         return 1
-    titles = {f"{path.stem}.html": pages.title_of(nbformat.read(path, as_version=4)) for path in files}
+    try:
+        titles = {f"{path.stem}.html": pages.title_of(nbformat.read(path, as_version=4)) for path in files}
+    except nbformat.reader.NotJSONError:
+        print(f"Not all of these are notebooks: {', '.join(map(str, files))}.", file=sys.stderr)
+        return 1
     if given.dry_run:
         print("\n".join(f"would write {given.folder / name}" for name in [*titles, "index.html"]))
         return 0

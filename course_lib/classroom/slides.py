@@ -96,7 +96,7 @@ def main(words):
     """Write the slides. Returns the exit code: 1 if the notebook does not run, or cannot be read or written."""
     parser = argparse.ArgumentParser(prog="python3 -m course_lib slides", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("notebook", metavar="NOTEBOOK", type=Path)
+    parser.add_argument("notebook", metavar="NOTEBOOK", type=Path, help="a file, such as notebooks/01_multi_head_intuition.ipynb")
     parser.add_argument("--out", metavar="FILE", type=Path, help="default: NOTEBOOK.slides.html in this folder")
     parser.add_argument("--as-is", action="store_true", help="show the outputs that the file has; run nothing")
     parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
@@ -111,6 +111,9 @@ def main(words):
         notebook = nbformat.read(given.notebook, as_version=4) if given.as_is else rendered(given.notebook)
         library = reveal()
         target.write_text(deck(notebook, library), encoding="utf-8")
+    except nbformat.reader.NotJSONError:
+        print(f"{given.notebook} is no notebook.", file=sys.stderr)
+        return 1
     except (Failed, OSError) as problem:
         print(problem, file=sys.stderr)
         return 1
