@@ -28,7 +28,7 @@ class DeploymentView(View):
             "flops_per_second": sorted({measured, 10**11, 10**12, 10**13, 10**14, 10**15}),
             "watts_low": WATTS,
             "watts_high": WATTS,
-            "overhead": [1.0, 1.1, 1.2, 1.5, 2.0, 3.0],
+            "overhead": {"min": 1.0, "max": 3.0, "step": 0.1},
         }
         self.measured = measured
         super().__init__(limits, parameters=135 * 10**6, requests_per_day=10**4, tokens_per_request=500, days=365,
