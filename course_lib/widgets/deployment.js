@@ -1,6 +1,6 @@
 // explore_deployment: assumptions as sliders, what follows from them as a table. Uses family.js and controls.js.
 
-const compact = n => n.toLocaleString("en", {notation: "compact", maximumSignificantDigits: 2});
+const compact = n => n.toLocaleString("en", {notation: "compact", maximumSignificantDigits: 3});
 
 function render({model, el}) {
   const view = stage(model, el);
