@@ -486,6 +486,8 @@ def test_cutting_separates_words_digits_and_signs():
 
 
 def test_digits_are_scikit_learns():
+    from sklearn.datasets import load_digits
+
     data = digits.digits(seed=3)
     assert data.train_images.shape == (1437, 1, 8, 8) and data.test_images.shape == (360, 1, 8, 8)
     assert data.train_images.dtype == torch.float32 and data.train_labels.dtype == torch.int64
@@ -493,7 +495,7 @@ def test_digits_are_scikit_learns():
     counts = torch.bincount(data.test_labels, minlength=10)
     assert counts.min() >= 34 and counts.max() <= 37, "each digit must be equally frequent"
     everything = torch.cat([data.train_images, data.test_images]).flatten(1)
-    original = torch.tensor(digits.load_digits().data / 16, dtype=torch.float32)
+    original = torch.tensor(load_digits().data / 16, dtype=torch.float32)
     assert torch.equal(torch.unique(everything, dim=0), torch.unique(original, dim=0))
 
 

@@ -6,9 +6,6 @@ gradient; `noisy` is its control, a random one.
 
 import torch
 import torch.nn.functional as F
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from course_lib.tasks import captions
 
@@ -51,6 +48,10 @@ def told_apart(ordinary, suspects):
     A logistic regression on the logarithms of the weights (none below 0.0001) learns from the first half of the images. The score is
     the chance that, of two maps from the second half, one of each kind, it suspects the right one.
     """
+    from sklearn.linear_model import LogisticRegression  # here: importing it costs seconds
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     half = len(ordinary) // 2
     a, b = (maps.clamp(min=1e-4).log().numpy() for maps in (ordinary, suspects))
     kinds = [0] * half + [1] * half

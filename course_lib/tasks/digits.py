@@ -8,9 +8,6 @@ person.
 from typing import NamedTuple
 
 import torch
-from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
 
 from course_lib import heads, models, training
 
@@ -26,6 +23,9 @@ class Digits(NamedTuple):
 
 def digits(test_share=0.2, seed=0):
     """The images, split at random but with each digit equally frequent in both parts. Returns Digits."""
+    from sklearn.datasets import load_digits  # here: importing it costs seconds
+    from sklearn.model_selection import train_test_split
+
     if not 0 < test_share < 1:
         raise ValueError(f"test_share must lie between 0 and 1; got {test_share}")
     data = load_digits()
@@ -56,5 +56,7 @@ def accuracy(model, data):
 
 def logistic_regression(data):
     """The baseline: one linear layer on the 64 pixels. Returns its share of test images named right."""
+    from sklearn.linear_model import LogisticRegression
+
     fitted = LogisticRegression(max_iter=300).fit(data.train_images.flatten(1).numpy(), data.train_labels.numpy())
     return fitted.score(data.test_images.flatten(1).numpy(), data.test_labels.numpy())
