@@ -6,7 +6,7 @@ import pytest
 from notebook_runs import NOTEBOOKS, ROOT, SOLVED_RUNS, offline, run, solved
 
 CELL_SECONDS = 15
-NOTEBOOK_SECONDS = {"06_variants": 90, "07_ethics": 90}  # they run the real language model; the others have
+NOTEBOOK_SECONDS = {"06_variants": 90}  # it runs the real language model; the others have
 SECONDS = 60
 PEAK_BYTES = 1e9
 
