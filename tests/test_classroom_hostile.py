@@ -44,10 +44,10 @@ HOSTILE = {
             for i in range(100000):
                 with open(f"{folder}/{i}", "wb") as f:
                     for _ in range(100): f.write(b"x" * 1_000_000)
-        for folder in ("/", "/dev", "/usr", ROOT, "/tmp"):
+        for folder in ("/", "/dev", "/usr", ROOT, "."):
             try: full(folder)
             except OSError: pass
-        total = sum(os.path.getsize(f"/tmp/{f}") for f in os.listdir("/tmp") if os.path.isfile(f"/tmp/{f}"))
+        total = sum(os.path.getsize(f) for f in os.listdir(".") if os.path.isfile(f))
         return "HARM" if total > 2**26 else "refused" """,
     "reads the keys and the other submissions": """
         import os, sys
