@@ -18,11 +18,14 @@ def nobody_differentiates(*tensors):
 
 def in_place_attention(q, k, v, mask=None):
     """As `attention.scaled_dot_product_attention`: (output (…, T, d_v), weights (…, T, S)), without gradients."""
-    weights = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)  # (…, T, S): the scores, until the softmax
+    *batch, T, d_k = q.shape
+    q, k, v = (t.reshape(-1, *t.shape[-2:]) for t in (q, k, v))  # baddbmm takes one batch axis: (B·h, T, d_k)
+    scores = torch.baddbmm(q.new_empty(()), q, k.mT, beta=0, alpha=1 / math.sqrt(d_k))  # beta 0: the first is not read
+    weights = scores.view(*batch, T, -1)  # (…, T, S): the scores, until the softmax
     if mask is not None:
         check_mask(mask, weights.shape)
         weights.masked_fill_(~mask, -torch.inf)
     torch.softmax(weights, dim=-1, out=weights)
     if mask is not None:
         weights.masked_fill_(~mask.any(dim=-1, keepdim=True), 0.0)  # nothing to attend to: 0, not NaN
-    return weights @ v, weights
+    return (scores @ v).view(*batch, T, -1), weights
