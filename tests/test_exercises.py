@@ -315,6 +315,13 @@ def test_a_message_shows_the_learners_numbers_beside_the_right_ones():
     assert page.count("<table>") == 2 and "<caption>Yours</caption>" in page and "≠" in page
 
 
+def test_two_equal_tables_are_not_shown():
+    """Where only the shapes differ, they are told, and no table says that yours equals the right one."""
+    exchanged = check("split_heads", lambda x, n_heads: x.unflatten(2, (-1, n_heads)).transpose(1, 2))
+    assert exchanged.mistake == "heads-and-d_k-exchanged" and "yours (2, 4, 5, 3), right (2, 3, 5, 4)." in str(exchanged)
+    assert "<table>" not in exchanged._repr_html_() and "|" not in str(exchanged)
+
+
 def test_a_message_never_shows_raw_html():
     def wicked(x, n_heads):
         raise RuntimeError("<script>alert(1)</script>")

@@ -14,6 +14,10 @@ MEANINGS = (
     (r"UnboundLocalError.*'(\w+)'", "undefined-name",
      "The name {0} is used before it gets a value (in some branch only?)."),
     (r"NotImplementedError", "unfinished", "One branch still raises NotImplementedError."),
+    (r"inner call: .*takes (\d+|from \d+ to \d+) positional arguments? but (\d+)", "wrong-call",
+     "A function that you call takes other arguments than you give it."),
+    (r"inner call: .*missing \d+ required (?:positional|keyword-only) arguments?: (.*)", "wrong-call",
+     "A function that you call needs one thing more: {0}."),
     (r"takes (\d+|from \d+ to \d+) positional arguments? but (\d+)", "wrong-parameters",
      "The function was called with {1} arguments: keep the parameters of the stub, in its order."),
     (r"missing \d+ required (?:positional|keyword-only) argument", "wrong-parameters",
@@ -58,8 +62,12 @@ MEANINGS = (
 
 
 def meaning(raised):
-    """(slug, sentence) for an exception; a slug with the exception's type and no sentence where the text is not known."""
-    text = f"{raised.kind}: {raised.text}"
+    """(slug, sentence) for an exception; a slug with the exception's type and no sentence where the text is not known.
+
+    One that a line of the learner's own raised is an "inner call": what is called there is not the exercise's function.
+    """
+    where = "" if raised.line_number is None else "inner call: "
+    text = f"{where}{raised.kind}: {raised.text}"
     for pattern, slug, says in MEANINGS:
         found = re.search(pattern, text, re.DOTALL)
         if found:

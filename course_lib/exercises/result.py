@@ -15,13 +15,15 @@ HEADINGS = {
 
 @dataclass(frozen=True)
 class Table:
-    """At most 3 × 3 numbers of the learner's beside the right ones; both already written out as text."""
+    """At most 3 × 3 numbers of the learner's beside the right ones, as text; none where the caption says it all."""
 
     caption: str
     yours: tuple
     right: tuple
 
     def __str__(self):
+        if not self.right:
+            return self.caption
         width = max((len(cell) for row in self.yours + self.right for cell in row), default=0)
         left = ["  ".join(cell.rjust(width) for cell in row) for row in self.yours]
         right = ["  ".join(cell.rjust(width) for cell in row) for row in self.right]
@@ -31,8 +33,11 @@ class Table:
         return "\n".join([self.caption, *lines])
 
     def as_html(self):
+        caption = f"<p>{html.escape(self.caption)}</p>"
+        if not self.right:
+            return caption
         pair = _cells("Yours", self.yours, self.right) + _cells("Right", self.right, self.right)
-        return f"<p>{html.escape(self.caption)}</p><div class='tbe-pair'>{pair}</div>"
+        return f"{caption}<div class='tbe-pair'>{pair}</div>"
 
 
 @dataclass(frozen=True)

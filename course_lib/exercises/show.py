@@ -49,7 +49,10 @@ def _table(exercise, caption, got, want):
     if isinstance(want, torch.Tensor) and not isinstance(got, torch.Tensor):
         return None
     got_cells, want_cells = _corner(got, want)
-    return Table(f"{caption.removesuffix(':')}{',' if part else ''}{part}{_sizes(got, want)}:", got_cells, want_cells)
+    ends = ":"
+    if got_cells == want_cells and "yours" in _sizes(got, want):  # equal corners would say that nothing is wrong
+        got_cells, want_cells, ends = (), (), "."
+    return Table(f"{caption.removesuffix(':')}{',' if part else ''}{part}{_sizes(got, want)}{ends}", got_cells, want_cells)
 
 
 def _sizes(got, want):

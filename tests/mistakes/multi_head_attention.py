@@ -308,6 +308,18 @@ def adds_w_o(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     return merge(attend(q, k, v, mask)) @ w_o + w_o.sum(0)
 
 
+@wrong("wrong-call")
+def split_without_the_number(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
+    q, k, v = (split(x @ w) for w in (w_q, w_k, w_v))
+    return merge(attend(q, k, v, mask)) @ w_o
+
+
+@wrong("wrong-call")
+def merge_with_the_number(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
+    q, k, v = (split(x @ w, n_heads) for w in (w_q, w_k, w_v))
+    return merge(attend(q, k, v, mask), n_heads) @ w_o
+
+
 @right()
 def library_kernel(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     q, k, v = (split(x @ w, n_heads) for w in (w_q, w_k, w_v))
