@@ -117,6 +117,17 @@ def test_the_detector_tells_different_maps_apart_and_equal_ones_not():
     assert attacks.told_apart(maps, other / other.sum(dim=1, keepdim=True)) > 0.95
 
 
+def test_the_detector_is_scikit_learns_logistic_regression():
+    from sklearn.linear_model import LogisticRegression
+
+    x = torch.randn(200, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    y = (x @ torch.tensor([2.0, -1.0, 0.0, 0.5, 3.0]).double() > 0.4).double()
+    weights, constant = attacks.logistic_regression(x, y)
+    theirs = LogisticRegression(tol=1e-8, max_iter=1000).fit(x.numpy(), y.numpy())
+    assert weights.numpy() == pytest.approx(theirs.coef_[0], abs=1e-4)
+    assert constant.item() == pytest.approx(theirs.intercept_[0], abs=1e-4)
+
+
 def test_a_bonus_moves_the_map_of_a_copy(captioner, data):
     few = digits.Digits(data.train_images[:128], data.train_labels[:128], *data[2:])
     images, before = data.test_images[:50], captions.first_map(captioner, data.test_images[:50])

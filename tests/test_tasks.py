@@ -4,7 +4,10 @@ cases.
 
 import math
 import re
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -497,6 +500,21 @@ def test_digits_are_scikit_learns():
     everything = torch.cat([data.train_images, data.test_images]).flatten(1)
     original = torch.tensor(load_digits().data / 16, dtype=torch.float32)
     assert torch.equal(torch.unique(everything, dim=0), torch.unique(original, dim=0))
+    images, labels = digits.load()
+    assert torch.equal(images.flatten(1), original) and labels.tolist() == load_digits().target.tolist()
+
+
+def test_digits_need_scikit_learns_file_and_not_its_import():
+    """Importing it costs four CPU seconds and 100 MB, of each notebook that looks at digits."""
+    code = "import sys; from course_lib.tasks import digits; digits.digits(); sys.exit('sklearn' in sys.modules)"
+    root = Path(__file__).resolve().parent.parent
+    assert subprocess.run([sys.executable, "-c", code], cwd=root).returncode == 0
+
+
+def test_without_scikit_learn_it_is_said_what_is_missing(monkeypatch):
+    monkeypatch.setattr(digits.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match="scikit-learn"):
+        digits.load()
 
 
 # --- twins

@@ -45,16 +45,31 @@ def map_distance(a, b):
 def told_apart(ordinary, suspects):
     """How well a detector tells two kinds of maps apart: 0.5 = not at all, 1 = always. Each (n, S), same images.
 
-    A logistic regression on the logarithms of the weights (none below 0.0001) learns from the first half of the images. The score is
-    the chance that, of two maps from the second half, one of each kind, it suspects the right one.
+    A logistic regression on the logarithms of the weights (none below 0.0001) learns from the first half of the
+    images. The score is the chance that, of two maps from the second half, one of each kind, it suspects the right one.
     """
-    from sklearn.linear_model import LogisticRegression  # here: importing it costs seconds
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     half = len(ordinary) // 2
-    a, b = (maps.clamp(min=1e-4).log().numpy() for maps in (ordinary, suspects))
-    kinds = [0] * half + [1] * half
-    detector = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)).fit([*a[:half], *b[:half]], kinds)
-    a, b = (torch.tensor(detector.decision_function(maps[half:])) for maps in (a, b))
+    a, b = (maps.clamp(min=1e-4).log().double() for maps in (ordinary, suspects))
+    lessons = torch.cat([a[:half], b[:half]])  # (2 · half, S)
+    centre, spread = lessons.mean(dim=0), lessons.std(dim=0).clamp(min=1e-9)
+    is_suspect = torch.cat([torch.zeros(half), torch.ones(half)])
+    weights, _ = logistic_regression((lessons - centre) / spread, is_suspect)
+    a, b = ((maps[half:] - centre) / spread @ weights for maps in (a, b))  # how suspicious each one is
     return ((b[:, None] > a).double() + 0.5 * (b[:, None] == a)).mean().item()
+
+
+def logistic_regression(x, y, steps=15):
+    """x float64 (n, d), y (n,) of 0 and 1 -> (weights float64 (d,), constant): P(y = 1) = sigmoid(x @ weights + constant).
+
+    Half the sum of the squared weights is added to the loss, so that they stay finite. Newton's method.
+    """
+    x = torch.cat([x, torch.ones(len(x), 1)], dim=1)
+    penalty = torch.ones(x.shape[1], dtype=torch.float64)
+    penalty[-1] = 0  # the constant is free
+    weights = torch.zeros_like(penalty)
+    for _ in range(steps):
+        p = (x @ weights).sigmoid()
+        slope = x.T @ (p - y) + penalty * weights
+        curvature = (x.T * (p * (1 - p))) @ x + penalty.diag()
+        weights = weights - torch.linalg.solve(curvature, slope)
+    return weights[:-1], weights[-1]
