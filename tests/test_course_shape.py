@@ -213,6 +213,8 @@ def test_a_build_cell_may_differ_in_docstrings_and_annotations():
 
 
 PYPROJECT = '[project]\ndependencies = [\n  "torch>=2,<3",  # tensors\n]\n'
+PYPROJECT += '[project.urls]\nRepository = "https://example.org/owner/course"\n'
+README = "https://mybinder.org/v2/gh/owner/course/HEAD\n| [01](notebooks/01_x.ipynb) | why? | 5 |\n"
 ENVIRONMENT = "channels:\n  - conda-forge\ndependencies:\n  - python=3.11\n  - pip\n  - pytorch>=2,<3\n"
 LONG = "def f():\n" + "    x = 1\n" * 31
 
@@ -245,6 +247,9 @@ BAD_TREES = [
     ("environments_agree", {"binder/environment.yml": ENVIRONMENT + "\n"}, "no copy"),
     ("dependencies_are_listed", {"course_lib/masks.py": "import numpy"}, "numpy, which is not listed"),
     ("dependencies_have_reasons", {"pyproject.toml": PYPROJECT.replace("  # tensors", "")}, "no reason"),
+    ("front_page", {"README.md": README.replace("owner", "other")}, "the badge should open"),
+    ("front_page", {"README.md": README.replace("| 5", "| 6")}, "01_x.ipynb with its minutes, 5"),
+    ("front_page", {"notebooks/02_y.ipynb": "About 7 minutes."}, "02_y.ipynb with its minutes, 7"),
 ]
 
 
@@ -254,6 +259,8 @@ def tree(folder, files):
         "pyproject.toml": PYPROJECT,
         "environment.yml": ENVIRONMENT,
         "binder/environment.yml": ENVIRONMENT,
+        "README.md": README,
+        "notebooks/01_x.ipynb": "About 5 minutes.",
     }
     for name, text in (good_files | {"course_lib/masks.py": "def causal_mask(n): 0"} | files).items():
         path = folder / name

@@ -46,7 +46,7 @@ LAYERS = {
     "quiz": {"progress", "rich_text"},
     "exercises": CORE | {"progress", "quiz"},
     "widgets": CORE | {"plots"},
-    "classroom": {"exercises", "quiz", "progress", "journal", "rich_text"},
+    "classroom": {"exercises", "quiz", "progress", "journal", "rich_text", "lab", "__main__"},
     "model_card": {"journal"},
     "doctor": CORE | {"__main__"},
     "lab": set(),
@@ -293,6 +293,20 @@ def dependencies_have_reasons(root):
     return [f"no reason given: {line.strip()}" for line in lines[start + 1 : end] if "#" not in line]
 
 
+def front_page(root):
+    """README's table has each notebook with the minutes that it states itself; its badge opens pyproject's repository."""
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    badge = f"https://mybinder.org/v2/gh/{'/'.join(project['urls']['Repository'].split('/')[-2:])}/"
+    problems = [] if badge in readme else [f"README.md: the badge should open {badge}…, the Repository of pyproject.toml"]
+    for path in sorted((root / "notebooks").glob("*.ipynb")):
+        minutes = re.search(r"About (\d+) minutes", path.read_text(encoding="utf-8"))
+        row = rf"\(notebooks/{path.name}\) \|[^|]*\| {minutes[1] if minutes else 'no'} \|"
+        if not re.search(row, readme):
+            problems.append(f"README.md: no row for {path.name} with its minutes, {minutes[1] if minutes else 'which it does not state'}")
+    return problems
+
+
 GATES = (
     layering,
     right_libraries,
@@ -305,6 +319,7 @@ GATES = (
     environments_agree,
     dependencies_are_listed,
     dependencies_have_reasons,
+    front_page,
 )
 
 
