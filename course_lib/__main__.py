@@ -344,8 +344,9 @@ MODULES = {     # for instructors: name -> (module, which runs in the course's o
     "lms": ("course_lib.classroom.lms", "write the quizzes for a learning management system"),
     "site": ("course_lib.classroom.site", "write the course as pages, for the web or for paper"),
     "slides": ("course_lib.classroom.slides", "write a notebook's sections as slides"),
+    "hub": ("course_lib.classroom.hub", "try the course for a class, on a JupyterHub on this machine"),
 }
-EXTRAS = {"site": ["site"], "slides": ["site"]}     # what these need beside the course's own packages
+EXTRAS = {"site": ["site"], "slides": ["site"], "hub": ["hub"]}     # what these need beside the course's own packages
 
 
 def main(arguments):
