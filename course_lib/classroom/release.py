@@ -1,6 +1,6 @@
 """Hand out: a tree for learners, without answer keys of graded work, hidden probes or the code that marks.
 
-    python3 -m course_lib release DIR [--course course.yaml]
+    python3 -m course_lib release DIR [--course course.yaml] [--nbgrader]
 
 The same course file gives the same tree, byte for byte. The library in it is readable: whoever looks for the answer to a
 practised exercise finds it. Graded work is therefore made of variants (see INSTRUCTORS.md).
@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from course_lib.classroom import tasks
+from course_lib.classroom import nbgrader_source, tasks
 from course_lib.classroom.mark import EVERYBODY
 from course_lib.classroom.private.variants import handed_out
 
@@ -25,6 +25,7 @@ def parser():
     p = argparse.ArgumentParser(prog="python3 -m course_lib release", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n")[2])
     p.add_argument("dir", type=Path, help="a folder that is not there yet")
     p.add_argument("--course", help="a course file; without one, everything is handed out")
+    p.add_argument("--nbgrader", action="store_true", help="write a course folder for nbgrader in place of the learners' tree")
     p.add_argument("--dry-run", action="store_true", help="say what would be written, and stop")
     return p
 
@@ -40,17 +41,19 @@ def main(arguments):
     if options.dir.exists() and (not options.dir.is_dir() or any(options.dir.iterdir())):
         print(f"{options.dir} is there already and not empty: choose another folder.", file=sys.stderr)
         return 1
+    written = for_nbgrader(course) if options.nbgrader else files(course)
     if options.dry_run:
-        print("\n".join(f"{path} ({len(data)} bytes)" for path, data in files(course)))
+        print("\n".join(f"{path} ({len(data)} bytes)" for path, data in written))
         return 0
     count = 0
-    for path, data in files(course):
+    for path, data in written:
         target = options.dir / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         count += 1
+    same_for_all = options.nbgrader or not course.roster
     print(f"{count} files in {options.dir}: {len(course.notebooks)} notebooks"
-          + (f", and graded ones for {len(course.roster) or 'all'}." if is_graded(course) else "."))  # fmt: skip
+          + (f", and graded ones for {'all' if same_for_all else len(course.roster)}." if is_graded(course) else "."))  # fmt: skip
     return 0
 
 
@@ -60,14 +63,28 @@ def files(course):
         inner = path.relative_to(tasks.ROOT).as_posix()
         if path.parent.name != "quizzes" or path.stem in (*course.notebooks, "schema"):
             yield inner, _changed(inner, path.read_bytes(), course)
-    for notebook in course.notebooks:
-        text = (tasks.NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8")
-        yield f"notebooks/{notebook}.ipynb", without_dead_links(text, course).encode("utf-8")
+    for notebook, text in notebooks(course):
+        yield f"notebooks/{notebook}.ipynb", text.encode("utf-8")
     if is_graded(course):
         for learner in course.roster or (EVERYBODY,):
             name = f"{learner}_{tasks.GRADED}" if course.roster else tasks.GRADED
             yield f"graded/{name}.ipynb", graded(course, learner)
     yield "COURSE.md", what_counts(course).encode("utf-8")
+
+
+def for_nbgrader(course):
+    """(path, bytes) of a course folder for nbgrader. Of the variants there is one notebook for all."""
+    handed_in = list(notebooks(course))
+    if is_graded(course):
+        handed_in.append((tasks.GRADED, graded(course, EVERYBODY).decode("utf-8")))
+    return nbgrader_source.files(course, handed_in, EVERYBODY)
+
+
+def notebooks(course):
+    """(name, text) of the chosen notebooks as they are handed out."""
+    for name in course.notebooks:
+        text = (tasks.NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8")
+        yield name, without_dead_links(text, course)
 
 
 def is_graded(course):
@@ -98,7 +115,7 @@ def _changed(path, data, course):
 def readme(text, course):
     """The front page without what is not handed out: other notebooks, the tests, the pages for instructors and contributors."""
     left_out = [name for name in tasks.shipped().notebooks if name not in course.notebooks]
-    gone = [f"(notebooks/{name}.ipynb)" for name in left_out] + ["course_lib test", "(CONTRIBUTING.md)", "(INSTRUCTORS.md)"]
+    gone = [f"(notebooks/{name}.ipynb)" for name in left_out] + ["course_lib test", "(CONTRIBUTING.md)", "(INSTRUCTORS.md)", ".github/", "mybinder.org"]
     kept = [line for line in text.rstrip().split("\n") if not any(word in line for word in gone)]
     last = "What counts, and until when: [COURSE.md](COURSE.md). Code under the MIT licence, text under CC BY 4.0: [LICENSE](LICENSE)."
     return "\n".join([*kept, last, ""])
