@@ -94,6 +94,7 @@ class Learner:
     def __init__(self, hub, name, repository, notebook, branch="main"):
         self.hub, self.name, self.repository, self.branch = hub, name, repository, branch
         self.link = hub_links.link(hub.url, repository, branch, notebook)
+        self.notebook_name = notebook
         self.path = f"{hub_links.folder_of(repository)}/notebooks/{notebook}.ipynb"
         self.server = f"{hub.url}/user/{name}"
         self.session, self.seconds = requests.Session(), {}
