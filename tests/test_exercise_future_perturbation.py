@@ -48,6 +48,12 @@ def not_the_last(model):
             assert moves(model, t) < 1e-5
 
 
+def only_the_last(model):
+    for mode in (True, False):
+        model.train(mode)
+        assert moves(model, 11) < 1e-5
+
+
 def not_the_first_position(model):
     for mode in (True, False):
         model.train(mode)
@@ -99,6 +105,7 @@ def test_right_tests_pass(test):
     (as_it_comes, "misses-eval-only"),
     (eval_only, "misses-train-only"),
     (not_the_last, "misses-last-token"),
+    (only_the_last, "misses-early-token"),
     (not_the_first_position, "misses-first-position"),
     (only_just_before, "misses-two-ahead"),
     (too_short, "misses-five-ahead"),

@@ -36,9 +36,9 @@ def ahead(n, distance):
 
 
 def column(n, j):
-    """The causal mask, and besides every query sees key j."""
+    """The causal mask, and besides every query sees key j (the last one, where there is no key j)."""
     mask = causal_mask(n)
-    mask[:, j] = True
+    mask[:, min(j, n - 1)] = True
     return mask
 
 
@@ -94,6 +94,7 @@ LEAKS = (  # slug, what the model does, how to build it; a leak in one layer sta
     ("eval-only", "leaks in eval mode only", lambda: Suspect([everything, everything], modes=(False,))),
     ("train-only", "leaks in train mode only", lambda: Suspect([everything, everything], modes=(True,))),
     ("last-token", "lets every position see the last token", lambda: Suspect([lambda n: column(n, -1)])),
+    ("early-token", "lets every position see token 3", lambda: Suspect([lambda n: column(n, 3)])),
     ("first-position", "leaks at its first position only", lambda: Suspect([first_row])),
     ("two-ahead", "sees the token after the next, not the next", lambda: Suspect([lambda n: ahead(n, 2)])),
     ("five-ahead", "sees the token five places later", lambda: Suspect([lambda n: ahead(n, 5)])),
@@ -114,6 +115,7 @@ LOOK = {
     "eval-only": "A model can behave differently after model.eval(). Try both modes.",
     "train-only": "A model can behave differently after model.train(). Try both modes.",
     "last-token": "Which tokens do you change? The last one is somebody's future, too.",
+    "early-token": "Which tokens do you change? Each one is the future of those before it, not the last one only.",
     "first-position": "Which positions do you compare? The first has a past of one token, and a future.",
     "two-ahead": "Do you compare all positions before the change, or only the one just before?",
     "five-ahead": "Is your sequence long enough, and do you compare all positions before the change?",

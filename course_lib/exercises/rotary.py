@@ -261,7 +261,7 @@ EXERCISE = Exercise(
             "Two tokens 1, 0 at positions 0 and 1:", (torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))
         ),
         Example(
-            "One token 1, 0, 1, 0 at position 5, a part:", (torch.tensor([[1.0, 0.0, 1.0, 0.0]]), torch.tensor([5]))
+            "One token 1, 0, 1, 0 at position 5:", (torch.tensor([[1.0, 0.0, 1.0, 0.0]]), torch.tensor([5]))
         ),
     ),
     hints=(

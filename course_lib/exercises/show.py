@@ -59,7 +59,9 @@ def _sizes(got, want):
     if not isinstance(want, torch.Tensor) or got.shape == want.shape == torch.Size(want.shape[-2:]) and max(want.shape) <= SIDE:
         return ""
     if got.shape == want.shape:
-        return f", a part of {tuple(want.shape)}"
+        lead, cut = _where(got, want)
+        index = [*map(str, lead), *(f"{c.start}:{c.stop}" for c in cut)]
+        return f", the part [{', '.join(index)}] of {tuple(want.shape)}"
     return f", yours {tuple(got.shape)}, right {tuple(want.shape)}"
 
 
@@ -69,12 +71,18 @@ def _corner(got, want):
         return _row(got), _row(want)
     if got.shape != want.shape or got.is_complex() or got.layout != torch.strided:
         return _grid(_last_two(got)[:SIDE, :SIDE]), _grid(_last_two(want)[:SIDE, :SIDE])
+    lead, cut = _where(got, want)
+    return _grid(_two_axes(got[lead][cut])), _grid(_two_axes(want[lead][cut]))
+
+
+def _where(got, want):
+    """(numbers, slices): the leading axes and the last two of at most 3 × 3 numbers around the first difference."""
     off = ((got.double() - want.double()).abs() > 2e-4 * want.double().abs().clamp(min=1)) | ~torch.isfinite(got.double())
     first = torch.nonzero(off)[0].tolist() if off.any() else [0] * want.ndim
     lead, rest = tuple(first[:-2]), first[-2:]
-    starts = [max(0, min(i, n - SIDE)) for i, n in zip(rest, want.shape[-len(rest) :], strict=True)]
-    cut = tuple(slice(s, s + SIDE) for s in starts)
-    return _grid(_two_axes(got[lead][cut])), _grid(_two_axes(want[lead][cut]))
+    sizes = want.shape[-len(rest) :]
+    starts = [max(0, min(i, n - SIDE)) for i, n in zip(rest, sizes, strict=True)]
+    return lead, tuple(slice(s, min(s + SIDE, n)) for s, n in zip(starts, sizes, strict=True))
 
 
 def _last_two(tensor):

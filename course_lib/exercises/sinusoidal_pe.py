@@ -80,6 +80,8 @@ SLIPS = (
     Slip("division-after-the-power",
          "The division by d_model comes after the power instead of inside it: 10000 ** (2 * i) / d_model. Put brackets "
          "around the exponent.", {"speed": "d / base ^ 2i"}),
+    Slip("division-after-the-power", "The division by d_model comes after the power: ** binds more tightly than /. "
+         "Put brackets around the exponent.", {"speed": "1 / base ^ 2i / d"}),
     Slip("multiplied-not-raised", "10000 is multiplied by the exponent instead of being raised to it.",
          {"speed": "1 / (base · exponent)"}),
     Slip("multiplied-not-raised-and-not-divided", "10000 is multiplied by the exponent instead of being raised to it "
@@ -193,9 +195,19 @@ def speeds_measured(seen):
 
 def speeds_grow(seen):
     """Read from the first steps only: large angles differ from machine to machine in float32."""
-    table, growing = seen.ask(3, 8), stages(3, 8, speed="base ^ exponent")
-    if isinstance(table, torch.Tensor) and table.shape == growing.shape and (table - growing).abs().max() < 0.02:
-        slip = next(s for s in SLIPS if s.slug == "speed-grows")
+    return _in_a_small_table(seen, 8, "base ^ exponent", 0.02)
+
+
+def brackets_missing(seen):
+    """Read from a narrow table only: in a wider one, powers of whole numbers overflow."""
+    return _in_a_small_table(seen, 4, "1 / base ^ 2i / d", 1e-4)
+
+
+def _in_a_small_table(seen, d_model, speed, tolerance):
+    """The slip with these speeds, if three positions look like it."""
+    table, slipped = seen.ask(3, d_model), stages(3, d_model, speed=speed)
+    if isinstance(table, torch.Tensor) and table.shape == slipped.shape and (table - slipped).abs().max() < tolerance:
+        slip = next(s for s in SLIPS if s.knobs.get("speed") == speed)
         return Finding(slip.slug, slip.says, f"Look at {EXERCISE.look['speed']}.")
     return None
 
@@ -226,8 +238,8 @@ EXERCISE = Exercise(
     parameters=("n_positions", "d_model"),
     parts=("table",),
     probes=PROBES,
-    examples=(Example("Three positions, d_model = 4, the first three dimensions:", (3, 4)),
-              Example("Three positions, d_model = 6, a part:", (3, 6))),
+    examples=(Example("Three positions, d_model = 4:", (3, 4)),
+              Example("Three positions, d_model = 6:", (3, 6))),
     hints=(
         "A clock with several hands: each pair of dimensions is one hand, and each hand turns at its own speed.",
         "Positions down (n, 1), speeds across (1, d_model / 2): their product is the angle. The speed of pair i is "
@@ -241,7 +253,7 @@ EXERCISE = Exercise(
                    "this course, interleave them.",
                    {"layout": "halves"}),
     ),
-    measures=(speeds_grow, rows_shifted, speeds_measured),
+    measures=(speeds_grow, brackets_missing, rows_shifted, speeds_measured),
     remarks=(odd_width,),
     look={
         "first": "where the positions start",

@@ -53,6 +53,7 @@ def speeds(d, exponent="2i / d", base=10000.0, speed="base ^ -exponent"):
         "e ^ -exponent": lambda: torch.exp(-e),
         "log base without minus": lambda: torch.exp(e * math.log(base)),
         "d / base ^ 2i": lambda: d * base ** -(exponents(d, "2i")),
+        "1 / base ^ 2i / d": lambda: base ** -exponents(d, "2i") / d,
         "log10": lambda: torch.exp(-e * math.log10(base)),
         "log2": lambda: torch.exp(-e * math.log2(base)),
         "2 ^ -i": lambda: 2.0 ** -(torch.arange(d, dtype=torch.float64) // 2),

@@ -46,6 +46,16 @@ def own_column_doubled(n, d):
     return pe
 
 
+@wrong("division-after-the-power")
+def no_brackets(n, d):
+    return interleaved(torch.arange(n)[:, None] / 10000 ** torch.arange(0, d, 2) / d)
+
+
+@wrong("division-after-the-power")
+def no_brackets_in_floats(n, d):
+    return interleaved(torch.arange(n)[:, None] / 10000.0 ** torch.arange(0.0, d, 2) / d)
+
+
 @wrong("base-wrong")
 def base_1000(n, d):
     return interleaved(torch.arange(n)[:, None] / 1000 ** (torch.arange(0, d, 2) / d))
