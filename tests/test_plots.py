@@ -58,14 +58,15 @@ def test_the_spread_shows_each_seed_and_the_mean():
     assert {"0.20", "0.50", "chance"} <= {text.get_text() for text in fig.axes[0].texts}
 
 
-def test_a_band_runs_from_the_lowest_to_the_highest_seed_around_the_mean():
-    fig = plots.plot_bands([10, 100], {"a": [[0.1, 0.6], [0.3, 0.8]], "b": [[0.0, 0.0]]}, "labels", "accuracy", logx=True)
-    line, band = fig.axes[0].lines[0], fig.axes[0].collections[0].get_paths()[0].vertices
-    assert line.get_ydata().tolist() == pytest.approx([0.2, 0.7])
-    for x, low, high in ((10, 0.1, 0.3), (100, 0.6, 0.8)):
-        heights = band[band[:, 0] == x][:, 1]
-        assert (heights.min(), heights.max()) == pytest.approx((low, high))
-    assert [text.get_text() for text in fig.axes[0].get_legend().get_texts()] == ["a", "b"]
+def test_a_distribution_peaks_where_its_values_lie_and_every_outline_has_the_same_area():
+    values = {"small": 10 ** (-3 + 0.1 * np.random.default_rng(0).standard_normal(500)), "large": [10, 20, 30, 40]}
+    ax = plots.plot_distributions(values, "error").axes[0]
+    small, large = (shape.get_paths()[0].vertices for shape in ax.collections)
+    assert small[small[:, 1].argmax(), 0] == pytest.approx(1e-3, rel=0.1) and 10 < large[large[:, 1].argmax(), 0] < 40
+    area = [abs(np.trapezoid(outline[:, 1], np.log10(outline[:, 0]))) for outline in (small, large)]
+    assert area == pytest.approx([1, 1], rel=0.05)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["small", "large"]
+    assert len({str(shape.get_linestyle()) for shape in ax.collections}) == 2  # told apart without colour
 
 
 def records(n):

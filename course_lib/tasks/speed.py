@@ -61,8 +61,9 @@ class MatrixProducts(TorchFunctionMode):
     operations = 0
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function.__name__ in ("matmul", "__matmul__"):  # left @ right
-            self.operations += 2 * args[0].numel() * args[1].shape[-1]
+        if function.__name__ in ("matmul", "__matmul__", "baddbmm"):  # left @ right; the last adds it to something
+            left, right = args[-2:]
+            self.operations += 2 * left.numel() * right.shape[-1]
         elif function is F.linear:  # x @ weight.T
             self.operations += 2 * args[0].numel() * args[1].shape[0]
         return function(*args, **(kwargs or {}))
