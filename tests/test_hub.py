@@ -63,8 +63,14 @@ def test_a_port_in_use_is_refused(monkeypatch, capsys):
 
 def test_accounts_need_a_course_that_they_can_read(monkeypatch, capsys, tmp_path):
     tmp_path.chmod(0o700)
-    monkeypatch.setattr(hub, "ROOT", tmp_path / "course")
-    (tmp_path / "course").mkdir(mode=0o755)
+    (tmp_path / "bin").mkdir(mode=0o755)
+    (tmp_path / "bin" / "python").touch(mode=0o755)
+    with monkeypatch.context() as patch:
+        (tmp_path / "course" / "hub").mkdir(parents=True, mode=0o755)
+        patch.setattr(hub, "ROOT", tmp_path / "course")
+        code, _, complaint = told(patch, capsys, "--port", str(hub_kit.free_port()))
+    assert code == 1 and f"may not enter {tmp_path}," in complaint
+    monkeypatch.setattr(hub.sys, "executable", str(tmp_path / "bin" / "python"))
     code, _, complaint = told(monkeypatch, capsys, "--port", str(hub_kit.free_port()))
     assert code == 1 and f"may not enter {tmp_path}," in complaint
 

@@ -106,10 +106,11 @@ def unusable(options):
     absent = [path for path in (options.certificate, options.key) if path and not path.is_file()]
     if absent:
         return f"There is no file {absent[0]}."
-    closed = [] if options.dummy else [f for f in (ROOT, *ROOT.parents) if not f.stat().st_mode & stat.S_IXOTH]
+    needed = (ROOT / "hub", Path(sys.executable), Path(sys.executable).resolve())
+    closed = [] if options.dummy else [f for path in needed for f in path.parents if not f.stat().st_mode & stat.S_IXOTH]
     if closed:
-        return (f"Other accounts may not enter {closed[0]}, and the course is in it: copy it to a place that all can read, such as "
-                "/srv/course, and start the hub there.")  # fmt: skip
+        return (f"Other accounts may not enter {closed[0]}, where the course or its Python is: start the hub from a copy that all can "
+                "read, such as /srv/course, with a Python that all can read, such as the system's.")  # fmt: skip
     try:
         free_port(options.port)
     except OSError:
