@@ -170,6 +170,7 @@ def course(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
+@pytest.mark.skipif(bool(hub.missing()), reason=hub.missing())
 def test_a_class_works_at_once_and_a_killed_server_loses_nothing(course, tmp_path, progress_home):
     folder, repository = course
     with hub_kit.Hub(tmp_path / "hub") as the_hub:

@@ -74,11 +74,11 @@ def test_learners_can_pull_and_their_home_does_not_hide_the_course(dockerfile):
     """Kubernetes mounts a learner's disk over the home folder: the course must lie elsewhere, and links need nbgitpuller."""
     words = build_command()
     values = yaml.safe_load(VALUES)
-    home = values["singleuser"]["storage"]["homeMountPath"]
-    place = words[words.index("--target-repo-dir") + 1]
-    assert home == f"/home/{words[words.index('--user-name') + 1]}" and not f"{place}/".startswith(f"{home}/")
+    given = dict(zip(words, words[1:], strict=False))
+    assert (given["--user-name"], given["--user-id"]) == ("jovyan", "1000")  # the chart's home folder and user are theirs
+    assert not given["--target-repo-dir"].startswith("/home")
     image = values["singleuser"]["image"]
-    assert words[words.index("--image-name") + 1] == f"{image['name']}:{image['tag']}"
+    assert given["--image-name"] == f"{image['name']}:{image['tag']}"
     appended = dockerfile[dockerfile.index("# Appendix") :]
     pyproject = dict(map(tree_gates.bounds, re.findall(r'"(nbgitpuller[^";]*)', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))))
     found = re.search(r"pip install --no-cache-dir '?\"?(nbgitpuller[^'\"\s]*)", appended)

@@ -24,7 +24,7 @@ CHART = {
         "startTimeout": int,
         "defaultUrl": str,
         "extraEnv": None,
-        "storage": {"capacity": str, "homeMountPath": str, "type": str},
+        "storage": {"capacity": str},
     },
     "scheduling": {
         "userScheduler": {"enabled": bool},
