@@ -53,7 +53,7 @@ def plot_weights(weights, queries=None, keys=None, titles=None, ylabel="query", 
     """Heat maps of numbers between 0 and 1, such as attention weights: one map per head, on one colour scale.
 
     weights (T, S) or (h, T, S); queries, keys: T and S labels; titles: one per map. Returns a Figure.
-    Up to 10 keys, each cell also carries its number.
+    Up to 12 keys, each cell also carries its number.
     """
     weights = np.asarray(weights, dtype=float)
     weights = weights[None] if weights.ndim == 2 else weights
@@ -67,7 +67,7 @@ def plot_weights(weights, queries=None, keys=None, titles=None, ylabel="query", 
         ax.set_yticks(range(T), queries if head == 0 else [""] * T)
         ax.set_xlabel(xlabel)
         ax.set_title(titles[head] if titles else "")
-        for row, column in np.ndindex(T, S) if S <= 10 else ():
+        for row, column in np.ndindex(T, S) if S <= 12 else ():
             value = map_[row, column]
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=ink_on(value))
     axes[0, 0].set_ylabel(ylabel)

@@ -7,6 +7,7 @@ import re
 import statistics
 
 from notebook_runs import ROOT, exercise_name, source, tags
+from words import OTHER_NAMES, foreign
 
 LONGEST, LONGEST_BUILD, LONGEST_MEDIAN = 15, 25, 5  # lines of code in a cell, blank lines not counted
 # each a heading, or bold at the start of a line
@@ -126,6 +127,64 @@ def anatomy(notebook):
     code = "\n".join(source(cell) for cell in code_cells(notebook))
     widgets = set(re.findall(r"\bexplore_\w+(?=\()", code))
     return problems + ([f"{len(widgets)} widgets, of 3 at most"] if len(widgets) > 3 else [])
+
+
+def aims_come_back(notebook):
+    """What one can do after it is said again at the end, in its order: a clause for each aim, about the same thing."""
+    text = text_of(notebook)
+    aims = re.findall(r"^[-*] (.*)$", between(text, r"\*\*After this[^\n]*", r"\n\n(?![-*] )"), re.M)
+    clauses = between(text, r"\*\*Now you can\*\*", r"\n\n").split("; ")
+    if len(aims) != len(clauses):
+        return [f"{len(aims)} aims at the top, {len(clauses)} at the end (parted by semicolons)"]
+    pairs = zip(aims, clauses, strict=True)
+    return [f"{clause!r} does not come back to {aim!r}" for aim, clause in pairs if not stems(aim) & stems(clause)]
+
+
+def between(text, begin, end):
+    """What stands between the first two matches; "" if there is no beginning, the rest if there is no end."""
+    found = re.split(begin, text, maxsplit=1)
+    return re.split(end, found[1].lstrip("\n"), maxsplit=1)[0] if len(found) > 1 else ""
+
+
+def stems(text):
+    """The beginnings of its longer words: "translates" and "translator" have the same."""
+    return {word[:5].lower() for word in re.findall(r"[^\W\d_]{5,}", text)} - {"which", "where", "their", "other", "about"}
+
+
+def foundations_are_linked(notebook):
+    """The opening links each earlier notebook that it names: 01, 02, …"""
+    opening = source(notebook["cells"][0])
+    own = re.search(r"# (\d)", opening)
+    named = set(re.findall(r"\b0(\d)\b", opening)) - ({own[1]} if own else set())
+    linked = set(re.findall(r"\]\(0(\d)_\w+\.ipynb\)", opening))
+    earlier = {n for n in named - linked if own and n < own[1]}
+    missing = [f"the opening names notebook 0{n} without a link" for n in sorted(earlier)]
+    return missing + (["the opening links no notebook"] if own and own[1] > "1" and not linked else [])
+
+
+def minutes_are_reckoned(notebook):
+    """The minutes named in the opening are those of `minutes`, within ten."""
+    text = source(notebook["cells"][0]) + source(notebook["cells"][1])
+    said = sum(int(n) for n in re.findall(r"(\d+) minutes|plus (\d+) for", text) for n in n if n)
+    reckoned = minutes(notebook)
+    return [] if abs(said - reckoned) <= 10 else [f"it says {said} minutes; reckoned are {reckoned:.0f}"]
+
+
+def minutes(notebook):
+    """A learner's minutes: 200 words of prose a minute, or 10 lines of code; 6 an exercise, with a wrong try; 5 a widget;
+    1 a prediction; 7 the quiz; and 1 for waiting, the CPU time of a whole notebook.
+    """
+    words = len(text_of(notebook).split())
+    read = words / 200 + sum(lines(cell) for cell in code_cells(notebook)) / 10
+    widgets = {name for cell in code_cells(notebook) for name in re.findall(r"\bexplore_\w+(?=\()", source(cell))}
+    tried = sum("exercise" in tags(cell) for cell in code_cells(notebook))
+    return read + 6 * tried + 5 * len(widgets) + len(calls(notebook, "predict")) + 7 + 1
+
+
+def words_of_the_course(notebook):
+    """Prose, and the names that the code gives, use the course's vocabulary."""
+    named = {name for cell in code_cells(notebook) for name in assigned(cell)} & set(OTHER_NAMES)
+    return foreign(text_of(notebook)) + [f"the code calls {name} what is {OTHER_NAMES[name]}" for name in sorted(named)]
 
 
 def imports_first(notebook):
@@ -289,6 +348,10 @@ GATES = (
     format_is_current,
     plain_python,
     anatomy,
+    aims_come_back,
+    foundations_are_linked,
+    minutes_are_reckoned,
+    words_of_the_course,
     imports_first,
     cell_sizes,
     definitions,

@@ -7,6 +7,7 @@ import sys
 import tomllib
 
 import yaml
+from words import OTHER_NAMES, foreign
 
 # What the notebooks teach, and what these need around them: the core. It draws nothing.
 TAUGHT = {
@@ -66,31 +67,6 @@ NETWORK = {
     "aiohttp",
 }
 FUNCTION_LINES, MODULE_LINES = 30, 180
-# Names that other libraries use for what the vocabulary of the course names otherwise
-OTHER_NAMES = {
-    "num_heads": "n_heads",
-    "n_head": "n_heads",
-    "nheads": "n_heads",
-    "nhead": "n_heads",
-    "num_layers": "n_layers",
-    "n_layer": "n_layers",
-    "embed_dim": "d_model",
-    "hidden_dim": "d_model",
-    "hidden_size": "d_model",
-    "n_embd": "d_model",
-    "head_dim": "d_k",
-    "d_head": "d_k",
-    "dim_feedforward": "d_ff",
-    "d_hidden": "d_ff",
-    "seq_len": "T",
-    "src_len": "S",
-    "tgt_len": "T",
-    "n_vocab": "vocab_size",
-    "attn_mask": "mask",
-    "key_padding_mask": "padding",
-    "attn_weights": "weights",
-    "attention_weights": "weights",
-}
 
 
 def modules(root):
@@ -161,15 +137,16 @@ def one_definition(root):
 
 
 def vocabulary(root):
-    """Arguments and functions have the names of the course's vocabulary."""
+    """Arguments, functions, and the words of messages, labels and quizzes are those of the course's vocabulary."""
     problems = []
     for path, tree in modules(root).items():
         for node in ast.walk(tree):
             name = node.arg if isinstance(node, ast.arg) else getattr(node, "name", None)
-            if name in OTHER_NAMES:
-                problems.append(
-                    f"course_lib/{path}.py:{node.lineno}: {name} is called {OTHER_NAMES[name]} here"
-                )
+            said = foreign(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+            said += [f"{name} is called {OTHER_NAMES[name]} here"] if name in OTHER_NAMES else []
+            problems += [f"course_lib/{path}.py:{node.lineno}: {what}" for what in said]
+    for path in sorted([*root.glob("quizzes/*.yaml"), *root.glob("course_lib/**/*.js")]):
+        problems += [f"{path.relative_to(root)}: {what}" for what in foreign(path.read_text(encoding="utf-8"))]
     return problems
 
 

@@ -171,7 +171,7 @@ EXERCISE = Exercise(
         Example("One target token [2, 0] and the source [[1, 0], [0, 2], [1, 1]]; one head, all four matrices the "
                 "identity:",
                 (torch.tensor([[[2.0, 0.0]]]), _ENC, *[torch.eye(2)] * 4, 1)),
-        Example("Two target tokens [[2, 0], [0, 1]] and the same source, whose last token is padding:",
+        Example("Two target tokens [[2, 0], [0, 1]] and the source [[1, 0], [0, 2], [1, 1]], its last token padding:",
                 (torch.tensor([[[2.0, 0.0], [0.0, 1.0]]]), _ENC, *[torch.eye(2)] * 4, 1, torch.tensor([[True, True, False]]))),
     ),
     hints=(

@@ -214,7 +214,7 @@ EXERCISE = Exercise(
     probes=PROBES,
     examples=(
         Example("Two target tokens, three source tokens, parts with random weights, norm_first = True:", (_X, _MEMORY, *parts(2, 3), True)),
-        Example("The same with norm_first = False:", (_X, _MEMORY, *parts(2, 3), False)),
+        Example("Two target tokens, three source tokens, parts with random weights, norm_first = False:", (_X, _MEMORY, *parts(2, 3), False)),
     ),
     hints=(
         "Three sublayers of the same form. For each: what does it read, and what is its result added to?",

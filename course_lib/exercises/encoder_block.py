@@ -356,9 +356,12 @@ EXERCISE = Exercise(
             "Two tokens; attention gives ones, feed_forward halves, both norms subtract the mean; norm_first = True:",
             (_HAND, torch.ones_like, _half_of, _centred, _centred, True),
         ),
-        Example("The same with norm_first = False:", (_HAND, torch.ones_like, _half_of, _centred, _centred, False)),
+        Example(
+            "Two tokens; attention gives ones, feed_forward halves, both norms subtract the mean; norm_first = False:",
+            (_HAND, torch.ones_like, _half_of, _centred, _centred, False),
+        ),
         Example("Two tokens, parts with random weights, norm_first = True:", (_HAND, *parts(2, 3), True)),
-        Example("The same with norm_first = False:", (_HAND, *parts(2, 3), False)),
+        Example("Two tokens, parts with random weights, norm_first = False:", (_HAND, *parts(2, 3), False)),
     ),
     hints=(
         "Two halves of the same form. What does each part read, and what is its result added to?",

@@ -267,9 +267,9 @@ EXERCISE = Exercise(
         Example("Three tokens with three features, gamma = [1, 1, 1], beta = [0, 0, 0], x = [[1, 2, 3], [2, 4, 6], "
                 "[0, 0, 9]]:",
                 (torch.tensor([[1.0, 2, 3], [2, 4, 6], [0, 0, 9]]), torch.ones(3), torch.zeros(3))),
-        Example("The same tokens, gamma = [1, 2, 3], beta = [1, 0, −1]:",
+        Example("Three tokens [[1, 2, 3], [2, 4, 6], [0, 0, 9]], gamma = [1, 2, 3], beta = [1, 0, −1]:",
                 (torch.tensor([[1.0, 2, 3], [2, 4, 6], [0, 0, 9]]), torch.tensor([1.0, 2, 3]), torch.tensor([1.0, 0, -1]))),
-        Example("The same tokens divided by 10, gamma = [1, 1, 1], beta = [0, 0, 0], eps = 0.5:",
+        Example("Three tokens [[0.1, 0.2, 0.3], [0.2, 0.4, 0.6], [0, 0, 0.9]], gamma = 1, beta = 0, eps = 0.5:",
                 (torch.tensor([[0.1, 0.2, 0.3], [0.2, 0.4, 0.6], [0, 0, 0.9]]), torch.ones(3), torch.zeros(3), 0.5)),
     ),
     hints=(

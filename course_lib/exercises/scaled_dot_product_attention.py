@@ -181,7 +181,7 @@ EXERCISE = Exercise(
     examples=(
         Example("Three tokens with d_k = 2, q = k = v = [[1, 0], [0, 2], [1, 1]], no mask:",
                 (_TOKENS, _TOKENS, _TOKENS)),
-        Example("The same three tokens with the causal mask:",
+        Example("Three tokens with d_k = 2, q = k = v = [[1, 0], [0, 2], [1, 1]], causal mask:",
                 (_TOKENS, _TOKENS, _TOKENS, torch.ones(3, 3, dtype=torch.bool).tril())),
     ),
     hints=(

@@ -33,7 +33,7 @@ function render({model, el}) {
   parts.details.firstChild.textContent = "Show every part";
   view.body.append(
     panels(
-      panel("Parameters", {from: 360, to: 480}, big, note, groups),
+      panel("Parameters", {from: 510, to: 520}, big, note, groups),
       panel("Inside one block", {from: 300, to: 420}, block, parts.details),
     ),
   );
