@@ -14,7 +14,7 @@ from course_lib.tasks import modern, text
 BATCH, T = 16, 32  # 512 characters a step
 
 
-def config_for(vocab_size, d_model, n_layers=2, d_ff=None):
+def config_for(vocab_size, d_model, n_layers=1, d_ff=None):
     """A small decoder: rotary positions, feed-forward four times as wide, one matrix for embedding and head."""
     return models.TransformerConfig(
         vocab_size=vocab_size, d_model=d_model, n_heads=2 if d_model < 16 else 4, n_layers=n_layers,
