@@ -20,7 +20,7 @@ NOT_RUN = "skip-execution"  # the tag of cells that are not executed
 def put_in_place(notebook, sources, points):
     """Give each answer its mark and its test behind it. Changes the notebook, a NotebookNode.
 
-    sources: {id: text} of the cells that nbgrader knows, stubs among them; points: {id: number} of those that are graded.
+    sources: {id: text} of the cells that nbgrader knows, stubs and tests; points: {id: number} of those that are graded.
     """
     notebook.cells = [cell for cell in notebook.cells if not _is_test(cell)]
     texts = {_id(cell): cell for cell in notebook.cells if _id(cell) in points}  # of two copies the last one counts
@@ -35,8 +35,9 @@ def put_in_place(notebook, sources, points):
             answer.cell.text += "" if answer.name == function else f"\n\n\n{function} = {answer.name}"
             running |= {cell.number: cell.text for cell in needed(cells, answer)}
             notebook.cells[answer.cell.number - 1].metadata["nbgrader"] = marks(ANSWER + exercise)
-        test = nbformat.from_dict(new_cell("code", "", TEST + exercise, points[TEST + exercise]))  # nbgrader fills in the text
-        tests[answer.cell.number if answer else len(notebook.cells)].append(test)
+        id = TEST + exercise
+        behind = answer.cell.number if answer else len(notebook.cells)
+        tests[behind].append(nbformat.from_dict(new_cell("code", sources[id], id, points[id])))
     _run_only(notebook, running)
     notebook.cells = [one for number, cell in enumerate(notebook.cells, 1) for one in (cell, *tests[number])]
 
