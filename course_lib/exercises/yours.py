@@ -36,8 +36,9 @@ class Report:
     def lines(self):
         """One sentence per function."""
         for name, models in self.calls.items():
-            where = ", ".join(f"{model} ({n})" for model, n in models.items())
-            yield f"Your {name} ran {sum(models.values())} times: {where}." if models else f"Your {name} was not needed."
+            where, total = ", ".join(f"{model} ({n})" for model, n in models.items()), sum(models.values())
+            often = "once" if total == 1 else f"{total} times"
+            yield f"Your {name} ran {often}: {where}." if models else f"Your {name} was not needed."
 
     def __str__(self):
         return "\n".join(self.lines())

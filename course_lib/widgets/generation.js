@@ -84,8 +84,8 @@ function render({model, el}) {
     element("div", {className: "tx-read"}, likeliest, draw, back),
     words,
     panels(
-      panel("What comes next", {from: 380, to: 540}, tokens.el),
-      panel("The beam", {from: 220, to: 380}, beams),
+      panel("What comes next", {from: 450, to: 540}, tokens.el),
+      panel("The beam", {from: 240, to: 380}, beams),
     ),
   );
 
