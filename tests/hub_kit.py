@@ -32,7 +32,7 @@ class Hub:
 
     def __init__(self, state):
         self.state, self.port = Path(state), free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.base = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self):
         self.state.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ class Hub:
         end = time.monotonic() + LIMIT
         while time.monotonic() < end and self.process.poll() is None:
             with contextlib.suppress(requests.RequestException, ValueError):
-                if "version" in requests.get(f"{self.url}/hub/api", timeout=5).json():
+                if "version" in requests.get(f"{self.base}/hub/api", timeout=5).json():
                     return
             time.sleep(0.2)
         raise RuntimeError("the hub did not start:\n" + self.said())
@@ -93,10 +93,10 @@ class Learner:
 
     def __init__(self, hub, name, repository, notebook, branch="main"):
         self.hub, self.name, self.repository, self.branch = hub, name, repository, branch
-        self.link = hub_links.link(hub.url, repository, branch, notebook)
+        self.link = hub_links.link(hub.base, repository, branch, notebook)
         self.notebook_name = notebook
         self.path = f"{hub_links.folder_of(repository)}/notebooks/{notebook}.ipynb"
-        self.server = f"{hub.url}/user/{name}"
+        self.server = f"{hub.base}/user/{name}"
         self.session, self.seconds = requests.Session(), {}
 
     @contextlib.contextmanager
@@ -106,10 +106,10 @@ class Learner:
         self.seconds[step] = time.monotonic() - begin
 
     def log_in(self):
-        page = self.session.get(f"{self.hub.url}/hub/login", timeout=LIMIT)
+        page = self.session.get(f"{self.hub.base}/hub/login", timeout=LIMIT)
         page.raise_for_status()
         form = {"username": self.name, "password": PASSWORD, "_xsrf": html.unescape(re.search('name="_xsrf" value="([^"]*)"', page.text)[1])}
-        answer = self.session.post(f"{self.hub.url}/hub/login", data=form, allow_redirects=False, timeout=LIMIT)
+        answer = self.session.post(f"{self.hub.base}/hub/login", data=form, allow_redirects=False, timeout=LIMIT)
         assert answer.status_code == 302, f"{self.name} may not log in: {answer.status_code}"
 
     def follow_link(self):
@@ -169,7 +169,7 @@ class Kernel:
         cookies = "; ".join(f"{c.name}={c.value}" for c in learner.session.cookies if c.path.startswith(("/user/", "/")) and c.name != "_xsrf")
         query = urllib.parse.urlencode({"session_id": self.session, "_xsrf": learner.token()})
         self.socket = websocket.create_connection(f"{address}?{query}", timeout=LIMIT, cookie=f"{cookies}; _xsrf={learner.token()}",
-                                                  origin=learner.hub.url)  # fmt: skip
+                                                  origin=learner.hub.base)  # fmt: skip
 
     def send(self, kind, content, channel="shell"):
         header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "session": self.session, "username": self.name, "version": "5.3"}

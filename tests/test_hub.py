@@ -6,11 +6,13 @@ import sys
 import urllib.parse
 
 import hub_kit
+import labkit
 import nbformat
 import psutil
 import pytest
 from handed_in import answered
 from hub_class import attend, code_cells, work
+from playwright import sync_api
 from traitlets.config.loader import KVArgParseConfigLoader, PyFileConfigLoader
 
 from course_lib import journal
@@ -190,6 +192,24 @@ def test_a_class_works_at_once_and_a_killed_server_loses_nothing(course, tmp_pat
             saved = json.loads((the_hub.home(learner.name) / learner.path).read_text(encoding="utf-8"))
             assert saved["cells"] == as_on_disk(learner.notebook)["cells"], learner.name
     assert not list(progress_home.iterdir()), "the records of somebody on the hub are in the teacher's folder"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(bool(hub.missing()), reason=hub.missing())
+@pytest.mark.skipif(not labkit.CHROMIUM, reason=labkit.WHY_NOT)
+def test_in_a_browser_a_link_leads_past_the_log_in_to_the_notebook(course, tmp_path):
+    """A browser sends more than our learners do, and a hub that is careful looks at it."""
+    with hub_kit.Hub(tmp_path / "hub") as the_hub, sync_api.sync_playwright() as playwright:
+        learner = hub_kit.Learner(the_hub, "anna", course[1], NOTEBOOK)
+        page = labkit.new_page(labkit.launch(playwright), the_hub)
+        page.goto(learner.link)
+        page.fill("#username_input", learner.name)
+        page.fill("#password_input", hub_kit.PASSWORD)
+        page.click("#login_submit")
+        page.wait_for_url(f"**/user/anna/lab/tree/{learner.path}", timeout=180_000)
+        page.locator(".jp-Notebook h1", has_text="Multi-head intuition").wait_for(timeout=90_000)
+        assert page.outside == [] and page.problems == []
 
 
 def struck_down(the_hub, learner, folder):
