@@ -20,11 +20,13 @@ function keepKeys(event) {
   if (!chord && event.key !== "Tab" && event.key !== "Escape") event.stopPropagation();
 }
 
-/** "85,054,464", "0,5" and "1e3" as numbers; null if it is none. */
-export function parseNumber(text) {
-  let plain = text.trim().replace(/[\s_]/g, "").replace(/−/g, "-");
+/** "85,054,464", "0,5", "1e3" and, where no percentage is asked for, "60%" as numbers; null if it is none. */
+export function parseNumber(text, unit) {
+  const percent = /%\s*$/.test(text);
+  let plain = text.replace(/%\s*$/, "").trim().replace(/[\s_]/g, "").replace(/−/g, "-");
   plain = /^-?\d{1,3}(,\d{3})+(\.\d*)?$/.test(plain) ? plain.replaceAll(",", "") : plain.replace(",", ".");
-  return plain === "" || Number.isNaN(Number(plain)) ? null : Number(plain);
+  if (plain === "" || Number.isNaN(Number(plain))) return null;
+  return percent && unit !== "%" ? Number(plain) / 100 : Number(plain);
 }
 
 /** Send traits to Python; `line` says whether they were kept. */
@@ -83,7 +85,7 @@ function number(item) {
   return {
     node: label,
     read() {
-      const value = parseNumber(input.value);
+      const value = parseNumber(input.value, item.unit);
       return value === null ? complaint("Write a number, such as 0.5 or 1,000.") : value;
     },
     show(given, locked) {
