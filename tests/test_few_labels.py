@@ -1,6 +1,7 @@
 """What notebook 06 measures with: modern parts at equal size, a real decoder, docstrings, learning from few labels."""
 
 import sysconfig
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -26,7 +27,24 @@ def tiny():
     torch.manual_seed(0)
     config = models.TransformerConfig(30, 16, 4, 3, 32, 64, norm_first=False, positions="learned")
     model = models.Encoder(config).eval()
-    return fine_tuning.Reader(model, lambda text: [1, *(2 + ord(c) % 26 for c in text), 1], False, "")
+    return fine_tuning.Reader(lambda: model, lambda text: [1, *(2 + ord(c) % 26 for c in text), 1], False, "")
+
+
+def test_a_model_that_is_put_away_is_freed_and_comes_back():
+    made = []
+
+    def load():
+        made.append(torch.nn.Linear(2, 2))
+        return made[-1]
+
+    writer = language_model.Writer(load, list, "".join, False, "")
+    first = weakref.ref(writer.model)
+    assert writer.model is writer.model and len(made) == 1
+    made.clear()
+    writer.put_away()
+    writer.put_away()
+    assert first() is None and not made  # nobody holds it, and nothing is loaded before it is asked for
+    assert writer.model is made[0]
 
 
 def test_every_modern_change_has_the_same_size_and_only_its_own_fields():

@@ -13,16 +13,17 @@ from torch import nn
 
 from course_lib import heads, models, pretrained, training
 from course_lib.tasks import docstrings
+from course_lib.tasks.on_demand import OnDemand
 from course_lib.tasks.vocabulary import Vocabulary
 
 UNKNOWN = "<unknown>"
 
 
-@dataclass(frozen=True)
-class Reader:
-    """A post-norm Encoder, and how a sentence becomes a list of ids."""
+@dataclass
+class Reader(OnDemand):
+    """A post-norm Encoder, its `.model`, and how a sentence becomes a list of ids."""
 
-    model: torch.nn.Module
+    load: object  # () -> the Encoder
     encode: object  # text -> list of ids
     real: bool
     note: str
@@ -34,7 +35,10 @@ def reader(seed=0):
         model, tokenizer = pretrained.load_minilm()
     except pretrained.Unavailable as missing:
         return stand_in(f"{missing}. Until then: a small encoder, trained here.", seed)
-    return Reader(model, lambda text: tokenizer.encode(text).ids, True, "all-MiniLM-L6-v2: 6 layers of 12 heads")
+    note = "all-MiniLM-L6-v2: 6 layers of 12 heads"
+    reader = Reader(lambda: pretrained.load_minilm()[0], lambda text: tokenizer.encode(text).ids, True, note)
+    reader.model = model
+    return reader
 
 
 def stand_in(note, seed=0, steps=150):
@@ -53,7 +57,7 @@ def stand_in(note, seed=0, steps=150):
     def encode(text):
         return vocabulary.encode(word if word in vocabulary else UNKNOWN for word in docstrings.words(text))
 
-    return Reader(model, encode, False, note)
+    return Reader(lambda: model, encode, False, note)
 
 
 def hidden_word_loss(hidden_id):

@@ -11,13 +11,14 @@ import torch.nn.functional as F
 
 from course_lib import generation, models, pretrained, training
 from course_lib.tasks import text as real_text
+from course_lib.tasks.on_demand import OnDemand
 
 
-@dataclass(frozen=True)
-class Writer:
-    """A Decoder, and how a text becomes ids and ids become a text."""
+@dataclass
+class Writer(OnDemand):
+    """A Decoder, its `.model`, and how a text becomes ids and ids become a text."""
 
-    model: torch.nn.Module
+    load: object  # () -> the Decoder
     encode: object  # text -> list of ids
     decode: object  # list of ids -> text
     real: bool
@@ -39,7 +40,13 @@ def writer(seed=0):
     except pretrained.Unavailable as missing:
         return stand_in(f"{missing}. Until then: a small model of characters, trained here.", seed)
     note = "SmolLM2-135M-Instruct: 30 layers of 9 heads"
-    return Writer(model, lambda text: tokenizer.encode(text).ids, tokenizer.decode, True, note)
+
+    def load():
+        return pretrained.load_smollm2()[0]
+
+    writer = Writer(load, lambda text: tokenizer.encode(text).ids, tokenizer.decode, True, note)
+    writer.model = model
+    return writer
 
 
 def stand_in(note, seed=0, steps=150):
@@ -53,7 +60,7 @@ def stand_in(note, seed=0, steps=150):
     batches = training.Minibatches(*real_text.windows(ids, 32 * steps, 32, seed), batch_size=32, seed=seed)
     for _ in training.train(model, batches, lr=1e-2):
         pass
-    return Writer(model, words.encode, lambda ids: "".join(words.decode(ids)), False, note)
+    return Writer(lambda: model, words.encode, lambda ids: "".join(words.decode(ids)), False, note)
 
 
 def complete(writer, text, n=10):
