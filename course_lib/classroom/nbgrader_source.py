@@ -25,22 +25,21 @@ def files(course, notebooks, learner):
     """
     yield SETTINGS.name, SETTINGS.read_bytes()
     for name, text in notebooks:
-        book, drawn = json.loads(text), {}
-        for task in course.tasks:
-            drawn[task.key] = numbers(BY_NAME[task.exercise], course.seed, learner) if task.notebook == tasks.GRADED else {}
+        book = json.loads(text)
         chosen = {t.exercise: t for t in course.tasks if t.notebook == name}
-        book["cells"] = [made for cell in book["cells"] for made in _with_grading(cell, chosen, drawn, course.seed)]
+        book["cells"] = [made for cell in book["cells"] for made in _with_grading(cell, chosen, course.seed, learner)]
         book["cells"] += _short_answers(name)
         text = json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
         yield f"source/{name}/{name}.ipynb", text.encode("utf-8")
 
 
-def _with_grading(cell, chosen, drawn, seed):
+def _with_grading(cell, chosen, seed, learner):
     """A cell of the notebook; where it is one of the chosen exercises, with its answer, and the test behind it."""
     task = chosen.get(tasks.tag_of(cell)) if cell["cell_type"] == "code" else None
     if task is None:
         return [cell]
-    given = [f'"{task.exercise}"', *(f"{name}={value!r}" for name, value in drawn[task.key].items())]
+    drawn = numbers(BY_NAME[task.exercise], seed, learner) if task.notebook == tasks.GRADED else {}
+    given = [f'"{task.exercise}"', *(f"{name}={value!r}" for name, value in drawn.items())]
     call = f"nbgrader_tests.exercise({', '.join(given)})"
     source = with_answer("".join(cell["source"]), call)
     answer = cell | {"source": source, "metadata": cell["metadata"] | {"nbgrader": marks(ANSWER + task.exercise)}}
@@ -78,6 +77,6 @@ def _short_answers(notebook):
             rubric = "\n".join(f"- {line}" for line in item["rubric"])
             answer = f"### BEGIN SOLUTION\n{item['need']} of these:\n\n{rubric}\n### END SOLUTION"
             id = TEXT + item["id"]
-            cells.append({"cell_type": "markdown", "id": f"{id}-asked", "metadata": {}, "source": item["text"]})
+            cells.append({"cell_type": "markdown", "id": f"{id}-asked", "metadata": {}, "source": f"**Short answer.** {item['text']}"})
             cells.append(new_cell("markdown", answer, id, item["need"]))
     return cells

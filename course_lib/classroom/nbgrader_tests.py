@@ -8,6 +8,7 @@ This is no sandbox: nbgrader runs a learner's code on the account of whoever gra
 import contextlib
 import io
 import random
+import textwrap
 
 from course_lib.classroom.private.probes import holds_on_fresh_inputs
 from course_lib.classroom.private.variants import BY_NAME, exercise_of
@@ -15,13 +16,15 @@ from course_lib.exercises.judge import judge
 from course_lib.exercises.registry import find
 from course_lib.exercises.runner import InProcess, surroundings_kept
 
+WIDTH = 76  # characters in a line
+
 
 class NotYet(AssertionError):
     """An answer is not right. A notebook shows the message alone, without the way through our code."""
 
     def _render_traceback_(self):
-        """What IPython prints in place of a traceback: a list of lines."""
-        return str(self).split("\n")
+        """What IPython prints in place of a traceback: a list of lines, which nbgrader's page does not break itself."""
+        return [part for line in str(self).split("\n") for part in (textwrap.wrap(line, WIDTH, break_on_hyphens=False) if len(line) > WIDTH else [line])]
 
 
 def exercise(name, **numbers):
