@@ -160,13 +160,18 @@ def launch(playwright):
 
 
 def new_page(browser, lab, width=1280, height=1000):
-    """A page that reaches the test server and nothing else; page.outside and page.problems collect what went wrong."""
+    """A page that reaches the test server and nothing else; see `watched`."""
     context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+    return watched(context, lambda address: address.startswith((lab.base, "data:", "blob:")))
+
+
+def watched(context, allowed):
+    """A page that gets what `allowed(address)` allows. page.outside and page.problems collect what went wrong."""
     page = context.new_page()
     page.outside, page.problems = [], []
 
     def gate(route):
-        if route.request.url.startswith((lab.base, "data:", "blob:")):
+        if allowed(route.request.url):
             route.continue_()
         else:
             page.outside.append(route.request.url)

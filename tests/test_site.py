@@ -93,19 +93,7 @@ def chromium():
 def opened(browser, path, width=1100, scheme="light"):
     """A page from a file; page.outside lists each request for anything else, page.problems each error."""
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page = context.new_page()
-    page.outside, page.problems = [], []
-
-    def gate(route):
-        if route.request.url.split("#")[0] == path.as_uri() or route.request.url.startswith("data:"):
-            route.continue_()
-        else:
-            page.outside.append(route.request.url)
-            route.abort()
-
-    context.route("**/*", gate)
-    page.on("pageerror", lambda error: page.problems.append(str(error)))
-    page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
+    page = labkit.watched(context, lambda address: address.split("#")[0] == path.as_uri() or address.startswith("data:"))
     page.goto(path.as_uri())
     views = page.locator(".view")
     expect(page.locator(".view[data-live]")).to_have_count(views.count(), timeout=20_000)
