@@ -16,9 +16,9 @@ import triton.language as tl
 def online_softmax_step(scores, v, biggest, total, acc):
     """One more tile of keys: scores (BLOCK_T, BLOCK_S), its values v (BLOCK_S, BLOCK_D)."""
     new_biggest = tl.maximum(biggest, tl.max(scores, axis=1))  # (BLOCK_T,)
-    anchor = tl.where(new_biggest == float("-inf"), 0.0, new_biggest)  # nothing seen yet: -inf - -inf would be NaN
+    anchor = tl.where(new_biggest == float("-inf"), 0.0, new_biggest)  # -inf - -inf would be NaN
     shrink = tl.exp(biggest - anchor)  # what was summed against the old maximum counts less now
-    weights = tl.exp(scores - anchor[:, None])  # not divided by their sum yet; 0 where the score is -inf
+    weights = tl.exp(scores - anchor[:, None])  # not divided yet; 0 where the score is -inf
     total = total * shrink + tl.sum(weights, axis=1)
     acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None], input_precision="ieee")
     return new_biggest, total, acc
@@ -40,7 +40,7 @@ def flash_forward(Q, K, V, PADDING, OUT, LSE, n_heads, group, T, S, scale,
     biggest = tl.full([BLOCK_T], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_T], tl.float32)
     acc = tl.zeros([BLOCK_T, BLOCK_D], tl.float32)
-    newest = S - T + t  # causal: the last key that each query may see; the newest query sees the newest key
+    newest = S - T + t  # causal: the last key that each query may see; the last query sees them all
     end = tl.minimum(S, S - T + (tl.program_id(0) + 1) * BLOCK_T) if CAUSAL else S
     for start in range(0, end, BLOCK_S):
         s = start + tl.arange(0, BLOCK_S)  # the keys of this tile
@@ -52,15 +52,17 @@ def flash_forward(Q, K, V, PADDING, OUT, LSE, n_heads, group, T, S, scale,
         if CAUSAL:
             visible = visible & (s[None, :] <= newest[:, None])
         if PADDED:
-            visible = visible & (tl.load(PADDING + head // n_heads * S + s, mask=s < S, other=0) != 0)[None, :]
+            real = tl.load(PADDING + head // n_heads * S + s, mask=s < S, other=0) != 0
+            visible = visible & real[None, :]
         scores = tl.dot(q, tl.trans(k), input_precision="ieee")  # (BLOCK_T, BLOCK_S)
         scores = tl.where(visible, scores * scale, float("-inf"))
         biggest, total, acc = online_softmax_step(scores, v, biggest, total, acc)
 
     total = tl.where(total == 0.0, 1.0, total)  # nothing to attend to: output 0, not 0 / 0
     output = acc / total[:, None]
-    tl.store(OUT + (head * T + t[:, None]) * d_k + feature[None, :], output.to(OUT.dtype.element_ty), mask=inside_q)
-    tl.store(LSE + head * T + t, biggest + tl.log(total), mask=t < T)  # -inf for a query with nothing to attend to
+    written = (head * T + t[:, None]) * d_k + feature[None, :]
+    tl.store(OUT + written, output.to(OUT.dtype.element_ty), mask=inside_q)
+    tl.store(LSE + head * T + t, biggest + tl.log(total), mask=t < T)  # -inf: nothing to attend to
 
 
 def tiles(d_k, dtype):
