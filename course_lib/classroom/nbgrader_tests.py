@@ -23,8 +23,10 @@ class NotYet(AssertionError):
     """An answer is not right. A notebook shows the message alone, without the way through our code."""
 
     def _render_traceback_(self):
-        """What IPython prints in place of a traceback: a list of lines, which nbgrader's page does not break itself."""
-        return [part for line in str(self).split("\n") for part in (textwrap.wrap(line, WIDTH, break_on_hyphens=False) if len(line) > WIDTH else [line])]
+        """What IPython prints in place of a traceback: a list of lines. nbgrader's page would cut long ones."""
+        lines = str(self).split("\n")
+        wrapped = [textwrap.wrap(line, WIDTH, break_on_hyphens=False) if len(line) > WIDTH else [line] for line in lines]
+        return [part for parts in wrapped for part in parts]
 
 
 def exercise(name, **numbers):
