@@ -24,8 +24,9 @@ def device():
 
 
 def available_cores(quota_file="/sys/fs/cgroup/cpu.max"):
-    """CPU cores this process may really use: a container's quota counts, not the host's cores."""
-    cores = os.cpu_count() or 1
+    """CPU cores this process may really use: a container's quota and share of cores count, not the host's cores."""
+    pinned = getattr(os, "sched_getaffinity", None)  # Linux only
+    cores = len(pinned(0)) if pinned else os.cpu_count() or 1
     try:
         quota, period = Path(quota_file).read_text(encoding="ascii").split()
     except (OSError, ValueError):  # not Linux, or no such group: there is no quota

@@ -35,8 +35,18 @@ def test_the_device_is_one_that_computes():
 @pytest.mark.parametrize("text, cores", [("200000 100000", 2), ("50000 100000", 1), ("max 100000", 8), ("nonsense", 8)])
 def test_a_containers_quota_counts(tmp_path, monkeypatch, text, cores):
     monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: range(8), raising=False)
     (tmp_path / "cpu.max").write_text(text, encoding="ascii")
     assert training.available_cores(tmp_path / "cpu.max") == cores
+    assert training.available_cores(tmp_path / "missing") == 8
+
+
+def test_cores_that_are_held_back_are_not_counted(tmp_path, monkeypatch):
+    """As by taskset, a queue's cpuset, or docker run --cpuset-cpus."""
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 5}, raising=False)
+    assert training.available_cores(tmp_path / "missing") == 2
+    monkeypatch.delattr("os.sched_getaffinity")  # macOS and Windows
     assert training.available_cores(tmp_path / "missing") == 8
 
 
