@@ -269,6 +269,8 @@ def clean_environment(python):
     variables = {name: value for name, value in os.environ.items() if name not in MISLEADING}
     if python != VENV_PYTHON or not os.path.exists(MARKER):
         variables["PYTHONPATH"] = ROOT      # where link_checkout was not
+    encoding = variables.get("PYTHONIOENCODING", "").split(":")[0]
+    variables["PYTHONIOENCODING"] = encoding + ":replace"   # a terminal that lacks a letter shows "?" in its place
     return variables
 
 
@@ -377,4 +379,5 @@ def main(arguments):
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="replace")    # as in clean_environment
     sys.exit(main(sys.argv[1:]))
