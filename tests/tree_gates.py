@@ -49,7 +49,7 @@ LAYERS = {
     "widgets": CORE | {"plots"},
     "classroom": {"exercises", "quiz", "progress", "journal", "rich_text", "lab", "__main__"},
     "model_card": {"journal"},
-    "doctor": CORE | {"__main__"},
+    "doctor": CORE | {"__main__", "journal", "lab"},
     "lab": set(),
     "__main__": set(),
     "__init__": set(),
