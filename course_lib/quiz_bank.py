@@ -4,6 +4,7 @@ A file is {notebook, items: [{id, kind, text, …}], predictions: [{id, kind, te
 says what each kind needs. A file that breaks a rule raises BadQuiz, which names file, line and question.
 The keys stand in the file, so a quiz is for learning and not for grades.
 """
+import difflib
 import functools
 import json
 import random
@@ -27,8 +28,10 @@ def load(notebook):
     """The checked quiz of a notebook as a dict. Unknown name: ValueError that lists the names."""
     path = FOLDER / f"{notebook}.yaml"
     if not path.exists():
-        names = ", ".join(sorted(p.stem for p in FOLDER.glob("*.yaml")))
-        raise ValueError(f"There is no quiz {notebook!r}. There are: {names}.")
+        names = sorted(p.stem for p in FOLDER.glob("*.yaml"))
+        near = [name for name in names if name.startswith(str(notebook))] or difflib.get_close_matches(str(notebook), names)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"There is no quiz {notebook!r}.{meant} There are: {', '.join(names)}.")
     return _load(path, path.stat().st_mtime_ns)
 
 

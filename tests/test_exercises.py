@@ -364,3 +364,21 @@ def test_every_exercise_has_three_hints_and_a_source_to_reveal(name):
     exercise = find(name)
     assert len(exercise.hints) == 3 and len(set(exercise.hints)) == 3
     assert exercise.name == name and str(reveal(name))
+
+
+def checks_itself(x, gamma, beta, eps=1e-5):
+    """A learner's `check` that was pasted one tab too far to the right."""
+    check("layer_norm", checks_itself)
+    return x
+
+
+def test_a_check_inside_the_function_that_it_checks_ends_and_says_so():
+    result = check("layer_norm", checks_itself)
+    assert result.status == "error" and "left margin" in result.message
+    assert "left margin" not in check("layer_norm", lambda x, gamma, beta, eps=1e-5: x).message  # and it is over
+
+
+@pytest.mark.parametrize("name, words", [("layer_nrom", "did you mean 'layer_norm'"), (checks_itself, "comes first")])
+def test_a_mistyped_name_is_told_what_was_meant(name, words):
+    with pytest.raises(ValueError, match=words):
+        check(name, "layer_norm")

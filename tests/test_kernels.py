@@ -60,11 +60,17 @@ def test_what_was_asked_for_is_not_always_what_runs():
     assert kernels.which_kernel(dropped, q, q, q, dropout_p=0.5) == "math"  # its softmax is not a second, explicit one
 
 
-def test_the_profiler_writes_nothing_of_its_own(tmp_path):
-    program = "import torch; from course_lib import kernels; print(kernels.which_kernel(torch.ones(3).softmax, 0))"
-    command = [sys.executable, "-c", program]
+@pytest.mark.parametrize(
+    "program, printed",
+    [
+        ("from course_lib import kernels; print(kernels.which_kernel(torch.ones(3).softmax, 0))", "explicit"),
+        ("from course_lib.tasks import energy; print(energy.counted_flops(lambda: torch.eye(2) @ torch.eye(2)))", "16"),
+    ],
+)
+def test_the_profiler_writes_nothing_of_its_own(program, printed):
+    command = [sys.executable, "-c", f"import torch; {program}"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent, timeout=100)
-    assert (done.stdout.strip(), done.stderr) == ("explicit", "")
+    assert (done.stdout.strip(), done.stderr) == (printed, "")
 
 
 def test_peak_memory_is_that_of_the_tensors_made():

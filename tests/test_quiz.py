@@ -27,6 +27,9 @@ def test_ask_shows_all_items_or_those_named():
     assert [item["id"] for item in ask(NOTEBOOK, "Q4", "Q1").items] == ["Q4", "Q1"]
     with pytest.raises(ValueError, match="has no question 'Q7'"):
         ask(NOTEBOOK, "Q7")
+    for typed in ("01", f"{NOTEBOOK}.ipynb", "01_multi_head_intuitoin"):
+        with pytest.raises(ValueError, match=f"Did you mean '{NOTEBOOK}'"):
+            ask(typed)
 
 
 def test_answers_are_kept_and_come_back_in_the_next_session():

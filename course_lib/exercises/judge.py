@@ -1,6 +1,8 @@
 """`check`: from a learner's function to a verdict."""
 
+import contextlib
 import time
+from contextvars import ContextVar
 from dataclasses import replace
 
 from course_lib import progress
@@ -13,6 +15,8 @@ from course_lib.exercises.steps import STEPS
 from course_lib.exercises.stub import gap_is_open, not_started
 from course_lib.exercises.verdict import Verdict
 from course_lib.exercises.wording import kind
+
+_under_check = ContextVar("under_check", default=False)
 
 
 def check(name, candidate):
@@ -29,11 +33,23 @@ def examine(name, candidate):
     """`check`, without keeping a record of it."""
     exercise = find(name)
     started = time.perf_counter()
-    with surroundings_kept():
+    with never_inside_itself(), surroundings_kept():
         verdict, table = judge(exercise, candidate, InProcess)
     message = "\n".join(str(p) for p in (verdict.says, table, verdict.look, verdict.remark) if p)
     seconds = time.perf_counter() - started
     return CheckResult(verdict.status, verdict.mistake, message, verdict.remark, seconds, name, table)
+
+
+@contextlib.contextmanager
+def never_inside_itself():
+    """A `check` that stands too far to the right is a part of the function that it checks: it would never end."""
+    if _under_check.get():
+        raise RuntimeError("`check` is called inside the function that it checks: move that line to the left margin")
+    token = _under_check.set(True)
+    try:
+        yield
+    finally:
+        _under_check.reset(token)
 
 
 def judge(exercise, candidate, make_runner):

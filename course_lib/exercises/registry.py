@@ -1,5 +1,6 @@
 """All exercises by name."""
 
+import difflib
 import functools
 import importlib
 
@@ -43,6 +44,10 @@ def all_exercises():
 def find(name):
     """The exercise of that name. Raises ValueError, listing the names, if there is none."""
     exercises = all_exercises()
+    if not isinstance(name, str):
+        raise ValueError('the name of the exercise comes first, in quotes, as in check("layer_norm", layer_norm)')
     if name not in exercises:
-        raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(exercises)}")
+        near = difflib.get_close_matches(name, exercises, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"there is no exercise {name!r}{meant}; there are: {', '.join(exercises)}")
     return exercises[name]

@@ -41,10 +41,10 @@ def inside_attention(event):
     return parent is not None
 
 
-def profiled(function, *args, kwargs=None, memory=False):
+def profiled(function, *args, kwargs=None, memory=False, flops=False):
     """The profiler's record of one call. (torch.profiler.profile is a layer above, and takes seconds to start.)"""
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else each use writes two lines into the notebook
-    with profile(profile_memory=memory) as record:
+    with profile(profile_memory=memory, with_flops=flops) as record:
         function(*args, **(kwargs or {}))
     return record
 

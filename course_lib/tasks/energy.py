@@ -6,9 +6,9 @@ Nothing here measures energy. A processor's power is an assumption, and it stays
 import time
 
 import torch
-from torch.autograd.profiler import profile
 
 from course_lib import training
+from course_lib.kernels.which import profiled
 
 
 def forward_flops(config, B, T):
@@ -27,9 +27,8 @@ PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}  # torch's 
 
 def counted_flops(run):
     """Operations of the products of matrices that torch's profiler sees while `run()` is called: an int."""
-    with profile(with_flops=True) as seen:
-        run()
-    return sum(event.flops for event in seen.key_averages() if event.key in PRODUCTS)
+    events = profiled(run, flops=True).key_averages()
+    return sum(event.flops for event in events if event.key in PRODUCTS)
 
 
 def seconds_per_step(model, inputs, targets, steps=12):
