@@ -64,7 +64,11 @@ def writable(folder):
 
 def replacements(spare):
     """{environment variable: `spare`} for each folder that Jupyter keeps things in, and cannot write to."""
-    kept = {"CONFIG": paths.jupyter_config_dir(), "DATA": paths.jupyter_data_dir(), "RUNTIME": paths.jupyter_runtime_dir()}
+    kept = {
+        "CONFIG": paths.jupyter_config_dir(),
+        "DATA": paths.jupyter_data_dir(),
+        "RUNTIME": paths.jupyter_runtime_dir(),
+    }
     return {f"JUPYTER_{kind}_DIR": spare for kind, folder in kept.items() if not writable(folder)}
 
 

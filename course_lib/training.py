@@ -146,9 +146,10 @@ def train(model, batches, *, loss=None, lr=3e-3, steps=None, weight_decay=0.01):
     try:
         for step, batch in enumerate(islice(batches, steps), start=1):
             rate, beta_1 = one_cycle(step, steps, lr) if steps and steps > 1 else (lr, 0.9)
-            value = loss(model, batch)
-            optimiser.zero_grad()
-            value.backward()
+            with torch.enable_grad():  # an interrupt inside torch's own no_grad may have left gradients off for good
+                value = loss(model, batch)
+                optimiser.zero_grad()
+                value.backward()
             optimiser.step(rate, beta_1)
             yield {"step": step, "steps": steps, "loss": value.item(), "lr": rate}
     finally:

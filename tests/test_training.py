@@ -160,6 +160,17 @@ def test_training_does_not_import_torchs_compiler():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_train_learns_where_gradients_are_off():
+    """An interrupt may leave them off: it can come between two lines of torch's own no_grad."""
+    torch.manual_seed(0)
+    model = Decoder(small_config())
+    x, y = torch.randint(small_config().vocab_size, (2, 4, 6))
+    with torch.no_grad():
+        modes = {torch.is_grad_enabled() for _ in training.train(model, [(x, y)] * 2)}
+        losses = [record["loss"] for record in training.train(model, [(x, y)] * 20)]
+    assert losses[-1] < losses[0] and modes == {False}, "between two records the mode is the caller's"
+
+
 def test_train_gives_back_threads_and_mode_even_when_interrupted():
     model, (x, y), threads = Decoder(small_config()), copying(), torch.get_num_threads()
     torch.set_num_threads(2)
