@@ -1,5 +1,6 @@
-"""The course where little is given: a terminal without our letters, folders that cannot be written to."""
+"""The course where things go less well: a poor terminal, folders that cannot be written to, cells run twice."""
 
+import ast
 import itertools
 import os
 import shutil
@@ -11,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from notebook_runs import ROOT
+from notebook_runs import NOTEBOOKS, ROOT, read, source
 
 from course_lib import lab
 
@@ -110,3 +111,54 @@ def lab_opens(tmp_path):
 
 if sys.platform == "linux" and can_mount(tempfile.gettempdir()):  # elsewhere nothing can be made read-only for root
     test_lab_opens_where_nothing_can_be_written = pytest.mark.slow(lab_opens)
+
+
+# A cell that is run twice
+
+
+def names(node, context):
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
+
+
+def carried(cell):
+    """The names that a cell's code binds anew from the value they had before the cell: run twice, it gives another."""
+    bound, found = set(), set()
+    statements = list(ast.parse(cell).body)
+    while statements:
+        part = statements.pop(0)
+        if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
+            same_twice = isinstance(part.op, ast.BitOr)  # a dict or a set joined with another
+            found |= set() if same_twice else {part.target.id} - bound
+        elif isinstance(part, ast.Assign):
+            targets = set().union(*(names(target, ast.Store) for target in part.targets))
+            found |= targets & names(part.value, ast.Load) - names(part.value, ast.Store) - bound
+            bound |= targets
+        elif isinstance(part, ast.For | ast.While | ast.If | ast.With):
+            bound |= names(part.target, ast.Store) if isinstance(part, ast.For) else set()
+            statements = part.body + part.orelse + statements if hasattr(part, "orelse") else part.body + statements
+    return found
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_cell_counts_how_often_it_is_run(path):
+    cells = [source(cell) for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+    found = {cell[:60]: sorted(carried(cell)) for cell in cells if carried(cell)}
+    assert not found, f"give the new value another name, or begin from the start in the same cell: {found}"
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("total = total * 2", {"total"}),
+        ("total, acc = total + 1, x", {"total"}),
+        ("n += 1", {"n"}),
+        ("for i in range(3):\n    n = n + i", {"n"}),
+        ("n = 0\nfor i in range(3):\n    n += i", set()),
+        ("n = 0\nif x:\n    n = n + 1", set()),
+        ("runs |= {arm: 1}", set()),
+        ("x = [x for x in y]", set()),
+        ("total_2 = total * 2", set()),
+    ],
+)
+def test_what_a_cell_carries_over_is_found(cell, expected):
+    assert carried(cell) == expected
