@@ -228,15 +228,20 @@ def live(records, label="loss", every=0.25):
     """Run a training and show its curve while it runs: `records = plots.live(train(…))`.
 
     records: an iterable of {"step", "steps", "loss", …}. Draws at most once in `every` seconds, through one display
-    handle in a notebook, and as one line in a terminal. Returns the list of records.
+    handle in a notebook, and as one line in a terminal. Returns the list of records. Interrupted, it draws how far
+    the training came, and says so.
     """
     kept, drawn = [], time.monotonic()
     draw = _notebook_drawer(label) if getattr(get_ipython(), "kernel", None) else _terminal_drawer(label)
-    for record in records:
-        kept.append(record)
-        if time.monotonic() - drawn > every:
-            draw(kept)
-            drawn = time.monotonic()
+    try:
+        for record in records:
+            kept.append(record)
+            if time.monotonic() - drawn > every:
+                draw(kept)
+                drawn = time.monotonic()
+    except KeyboardInterrupt:
+        draw(kept, done=True)
+        raise KeyboardInterrupt(f"you stopped the training. {_in_words(kept, label)}") from None
     draw(kept, done=True)
     return kept
 

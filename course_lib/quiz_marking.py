@@ -7,6 +7,7 @@ What an answer is, by the kind of the question:
     order    a list of step numbers, counted from 0 in the file's order
     text     a list with the numbers of the rubric's points that the learner ticked
 """
+import math
 
 
 def is_right(item, given):
@@ -37,7 +38,7 @@ def fits(item, given):
     if kind == "one":
         return isinstance(given, str) and given in letters
     if kind == "number":
-        return isinstance(given, int | float) and not isinstance(given, bool)
+        return isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
     if not isinstance(given, list):
         return False
     if kind == "several":

@@ -80,6 +80,18 @@ def test_live_returns_every_record_and_says_what_happened(capsys):
     assert capsys.readouterr().out.startswith("small model: step 30 of 30, 1.000 at first, ")
 
 
+def stopped_at(step):
+    yield from records(step)
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_live_shows_how_far_it_came_and_stops_the_cell(capsys):
+    with pytest.raises(KeyboardInterrupt, match="you stopped the training. loss: step 7 of 7") as stopped:
+        plots.live(stopped_at(7), every=100)
+    assert capsys.readouterr().out.startswith("loss: step 7 of 7")
+    assert stopped.value.__suppress_context__  # no page of torch's own lines
+
+
 def test_live_of_nothing(capsys):
     assert plots.live(iter([])) == []
     assert "no steps" in capsys.readouterr().out

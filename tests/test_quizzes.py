@@ -251,7 +251,7 @@ def test_marking(item, given, right):
 @pytest.mark.parametrize("item, given", [
     ({"kind": "one", **OPTIONS}, "D"), ({"kind": "one", **OPTIONS}, None), ({"kind": "one", **OPTIONS}, ["A"]),
     ({"kind": "several", **OPTIONS}, []), ({"kind": "several", **OPTIONS}, ["A", "D"]),
-    ({"kind": "number"}, "8"), ({"kind": "number"}, True), ({"kind": "number"}, None),
+    ({"kind": "number"}, "8"), ({"kind": "number"}, float("inf")), ({"kind": "number"}, True), ({"kind": "number"}, None),
     (STEPS, [0, 1]), (STEPS, [0, 1, 1]), (STEPS, ["a", 1, 2]),
     ({"kind": "text", "rubric": ["x"]}, [1]), ({"kind": "text", "rubric": ["x"]}, "x"),
 ])

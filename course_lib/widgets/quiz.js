@@ -25,7 +25,7 @@ export function parseNumber(text, unit) {
   const percent = /%\s*$/.test(text);
   let plain = text.replace(/%\s*$/, "").trim().replace(/[\s_]/g, "").replace(/−/g, "-");
   plain = /^-?\d{1,3}(,\d{3})+(\.\d*)?$/.test(plain) ? plain.replaceAll(",", "") : plain.replace(",", ".");
-  if (plain === "" || Number.isNaN(Number(plain))) return null;
+  if (plain === "" || !Number.isFinite(Number(plain))) return null;   // JSON has no infinity: it would arrive as nothing
   return percent && unit !== "%" ? Number(plain) / 100 : Number(plain);
 }
 
