@@ -98,5 +98,6 @@ def still_yours(notebook, *exercises):
     items = [item["id"] for item in quiz_bank.load(notebook)["items"] if item["kind"] != "drill"]
     left = {"Exercises to pass": [name for name in exercises if name not in done],
             "Quiz items to answer": [id for id in items if f"{notebook}/{id}" not in done]}
-    left = {heading: lines for heading, lines in left.items() if lines}
-    return progress.Page("Still yours to do", left or {"Nothing": ["All of this notebook is done."]})
+    left = {heading: lines for heading, lines in left.items() if lines} or {"Nothing": ["All of this notebook is done."]}
+    not_saved = {"About the files": [progress.warning()]} if progress.warning() else {}
+    return progress.Page("Still yours to do", left | not_saved)

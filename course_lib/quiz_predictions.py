@@ -29,7 +29,10 @@ class Prediction(QuizWidget):
         self.observe(self._on_commitment, "committed")
 
     def _on_commitment(self, change):
-        if change.new:                       # {}: "Predict again" was pressed
+        said = change.new
+        if said and not said.get("skipped") and not fits(self._item, said.get("given")):
+            self.refuse(f"{said.get('given')!r} is no answer to this.")
+        elif said:                           # {}: "Predict again" was pressed
             late = self._key in _shown           # the result was on the page already
             self.keep("prediction", self._key, **change.new, late=late)
             if late:

@@ -244,6 +244,22 @@ def test_still_yours_lists_what_is_not_passed():
     assert page.sections["Quiz items to answer"] == ["which_pairs", "parameters", "important_head", "Q4"]
 
 
+def test_still_yours_says_what_the_disk_does_not_take(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    assert "About the files" not in still_yours(NOTEBOOK).sections
+    monkeypatch.setenv("COURSE_LIB_HOME", str(tmp_path / "file" / "home"))
+    progress.record("exercise", "split_heads", status="passed", mistake=None)
+    page = still_yours(NOTEBOOK, "split_heads")
+    assert "Exercises to pass" not in page.sections and page.sections["About the files"][0].startswith("Not saved: ")
+
+
+def test_what_is_no_prediction_is_not_called_kept():
+    prediction = predict("a_thousand_ones")
+    prediction.committed = {"given": float("inf")}
+    assert prediction.saved == "Not saved: inf is no answer to this."
+    assert "nothing yet" in compare("a_thousand_ones", 256).as_text()
+
+
 def test_still_yours_can_be_empty():
     quiz = ask(NOTEBOOK)
     for id, given in [("Q1", "B"), ("which_pairs", ["A", "C"]), ("parameters", 16384), ("important_head", "D")]:
