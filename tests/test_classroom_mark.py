@@ -9,12 +9,13 @@ import socket
 import subprocess
 import sys
 import zipfile
+from datetime import datetime
 
 import pytest
 import torch
 from handed_in import DAMAGE, answered, as_bytes
 
-from course_lib.classroom import finding, intake, mark, report, sandbox, tasks, wire
+from course_lib.classroom import finding, intake, mark, report, roster, sandbox, tasks, wire
 from course_lib.classroom.marking import mark_file
 from course_lib.classroom.session import Zygote
 from course_lib.exercises.registry import all_exercises
@@ -263,6 +264,59 @@ def test_loose_files_belong_to_the_name_before_the_notebooks(tmp_path):
     for name in (f"muster_anna_123_456_{NOTEBOOK}.ipynb", f"{NOTEBOOK}.ipynb"):
         (tmp_path / name).write_bytes(b"{}")
     assert [s.learner for s in intake.gather([tmp_path], [NOTEBOOK])] == [NOTEBOOK, "muster_anna"]
+
+
+def test_loose_graded_files_belong_to_their_learner_too(tmp_path):
+    course = tasks.Course("", (NOTEBOOK,), (), roster=("anna", "bo"))
+    for name in (f"musteranna_LATE_12_34_{NOTEBOOK}.ipynb", "musteranna_LATE_12_35_anna_graded.ipynb", "bo_graded.ipynb"):
+        (tmp_path / name).write_bytes(b"{}")
+    found = {s.learner: len(s.notebooks) for s in intake.gather([tmp_path], roster.handed_out(course))}
+    assert found == {"musteranna": 2, "bo": 1}
+
+
+def test_nobody_is_lost_who_handed_in_no_notebook_or_a_broken_zip(tmp_path):
+    (tmp_path / "Dee").mkdir()
+    (tmp_path / "Dee" / "essay.docx").write_bytes(b"x")
+    (tmp_path / "Eva.zip").write_bytes(b"no zip")
+    (tmp_path / "Fay").mkdir()
+    with zipfile.ZipFile(tmp_path / "Fay" / "all.zip", "w") as z:
+        z.writestr("inner.zip", b"no zip")
+        z.writestr(f"{NOTEBOOK}.ipynb", b"{}")
+    found = {s.learner: s for s in intake.gather([tmp_path], [NOTEBOOK])}
+    assert found["Dee"].notes == ["No notebook was handed in."]
+    assert "Eva.zip cannot be opened" in found["Eva"].notes[0]
+    assert "inner.zip cannot be opened" in found["Fay"].notes[0]
+    assert len(found["Fay"].notebooks) == 1
+    with pytest.raises(OSError, match="cannot be opened as a zip"):
+        intake.gather([tmp_path / "Eva.zip"], [NOTEBOOK])
+
+
+@pytest.mark.parametrize("learner, owner, remark", [
+    ("Bo Berg", "bo", ""), ("Dora Bond", "bo", "part of a word"), ("Anna_Bond_graded", "anna", ""), ("Cem", "everybody", "No name of the roster"),
+])  # fmt: skip
+def test_a_name_of_the_roster_is_looked_for_as_a_word(learner, owner, remark):
+    graded = tasks.Task(tasks.GRADED, "windowed_mask", "windowed_mask", True)
+    course = tasks.Course("", (), (graded,), roster=("anna", "bo"))
+    assert roster.numbers_of(learner, course) == owner
+    said = roster.in_doubt(learner, course)
+    assert remark in said[0] if remark else said == []
+    assert roster.missing([intake.Submission(learner)], course).count(",") == (owner == "everybody")
+
+
+@pytest.mark.parametrize("due, file, day, late", [
+    ("2027-01-31", "a.ipynb", 31, "no"), ("2027-01-30", "a.ipynb", 31, "yes"), ("2027-01-31 11:59", "a.ipynb", 31, "yes"),
+    ("2027-01-31 12:00", "a.ipynb", 31, "no"), ("week 3", "a.ipynb", 31, ""), ("", "a.ipynb", 31, ""), ("2027-01-30", "a.ipynb", None, ""),
+    ("week 3", "a_LATE_1_2_n.ipynb", 31, "yes"),
+])  # fmt: skip
+def test_what_came_late_is_said_and_costs_nothing(due, file, day, late):
+    task = tasks.Task("n", "e", "f", True, due=due)
+    course = tasks.Course("C", ("n",), (task,))
+    result = {"learner": "A", "notes": [], "answers": {"n/e": {"status": "passed", "mistake": None, "notes": [], "file": file}}}
+    when = {("A", file): day and datetime(2027, 1, day, 12)}
+    rows = list(csv.DictReader(report.findings_csv(course, [result], when).lstrip("\ufeff").splitlines()))
+    assert rows[0]["late"] == late
+    points = next(csv.DictReader(report.marks_csv(course, [result], {}, when).lstrip("\ufeff").splitlines()))
+    assert (points["points"], points["late"]) == ("1", "n/e" if late == "yes" else "")
 
 
 def test_the_overview_counts_mistakes_by_slug():

@@ -12,7 +12,7 @@ import pytest
 import torch
 from handed_in import as_bytes
 
-from course_lib.classroom import mark, release, sandbox, tasks
+from course_lib.classroom import release, roster, sandbox, tasks
 from course_lib.classroom.marking import mark_file
 from course_lib.classroom.private.probes import fresh_probes, holds_on_fresh_inputs
 from course_lib.classroom.private.variants import BY_NAME, VARIANTS, exercise_of, for_learner, handed_out, numbers
@@ -94,8 +94,8 @@ def test_the_tree_is_what_was_asked_for(tree):
     assert {n for n in names if n.endswith(".ipynb")} == {
         "notebooks/03_causal_mask.ipynb", "graded/anna_graded.ipynb", "graded/bo_graded.ipynb"}  # fmt: skip
     counts = (tree / "COURSE.md").read_text(encoding="utf-8")
-    assert "| 03_causal_mask | `causal_mask` | 2 | 2027-01-31 |" in counts
-    assert "`windowed_mask` | 3 | none" in counts
+    assert "| [03_causal_mask](notebooks/03_causal_mask.ipynb) | `causal_mask` | 2 | 2027-01-31 |" in counts
+    assert "| `graded/`, the one with your name | `windowed_mask` | 3 | none |" in counts
 
 
 def test_what_is_handed_out_points_at_nothing_that_is_left_out(tree):
@@ -230,7 +230,7 @@ def test_a_graded_notebook_comes_back_marked_with_its_own_numbers(tree, course):
         if cell["metadata"].get("exercise") == "windowed_mask":
             cell["source"] = f"def windowed_mask(n):\n    i = torch.arange(n)\n    d = i[:, None] - i\n    return (d >= 0) & (d < {window})\n"
     chosen = [t for t in read.tasks if t.notebook == tasks.GRADED]
-    assert mark.numbers_of("Anna Muster_graded", read) == "anna"
+    assert roster.numbers_of("Anna Muster_graded", read) == "anna"
     with Zygote() as zygote:
         found = mark_file(zygote, as_bytes(book), chosen, for_learner(read, "anna"), "s")
         other = dict(for_learner(read, "anna"), windowed_mask=exercise_of(BY_NAME["windowed_mask"], {"window": window + 1, "before": window}))

@@ -2,6 +2,7 @@
 
 The learner is the name of the folder just inside what was given (`Anna Muster_4711_assignsubmission_file_` becomes
 `Anna Muster`), or the part of a loose file's name that stands before the notebook's name (`muster_anna_01_multi…`).
+Whoever handed in something, but no notebook, has a Submission all the same, with a note.
 """
 
 import io
@@ -9,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 LARGEST = 300 << 20  # bytes of one file; a larger one is reported, not read
@@ -17,10 +19,11 @@ DEEPEST, MOST = 3, 5000  # zips in zips; files of one zip
 
 @dataclass
 class File:
-    """A file that was handed in. read() gives its bytes, or raises OSError."""
+    """A file that was handed in. read() gives its bytes, or raises OSError. when: the local time that it carries, or None."""
 
     name: str
     read: Callable
+    when: datetime | None = None
 
 
 @dataclass
@@ -34,7 +37,10 @@ class Submission:
 
 
 def gather(paths, known):
-    """[Submission, …] by learner's name. known: names of the course's notebooks, to tell them from learners' names."""
+    """[Submission, …] by learner's name. known: names of the course's notebooks, to tell them from learners' names.
+
+    Raises OSError for a path that is none, or a zip that cannot be opened.
+    """
     found, names = {}, {}
     for path in map(Path, paths):
         for place, file in _files(path):
@@ -42,8 +48,14 @@ def gather(paths, known):
             learner = _learner(folder, rest, known)
             learner = names.setdefault((learner, folder if "/" in place else ""), learner)
             submission = found.setdefault(learner, Submission(learner))
-            kind = PurePosixPath(rest).suffix.lower()
-            {".ipynb": submission.notebooks, ".jsonl": submission.records}[kind].append(file)
+            if isinstance(file, str):
+                submission.notes.append(file)
+            elif file:
+                kind = PurePosixPath(rest).suffix.lower()
+                {".ipynb": submission.notebooks, ".jsonl": submission.records}[kind].append(file)
+    for submission in found.values():
+        if not submission.notebooks:
+            submission.notes.append("No notebook was handed in.")
     return [found[name] for name in sorted(found)]
 
 
@@ -55,43 +67,55 @@ def _learner(folder, name, known):
     for notebook in known:
         before, match, _ = stem.partition(notebook)
         if match and before.strip("_- "):
-            return re.sub(r"(_\d+)+$", "", before.strip("_- ")) or stem
+            return re.sub(r"(_LATE)?(_\d+)+$", "", before.strip("_- ")) or stem
+        if match and notebook.endswith("_graded"):
+            return notebook.removesuffix("_graded")
     return stem
 
 
 def _files(path):
-    """(place, File) of every notebook and record file; the place is relative to what was given."""
+    """(place, File) of every notebook and record file; the place is relative to what was given.
+
+    In the place of a File stands None for any other file in a learner's folder, and a sentence for a zip that cannot be opened.
+    """
     if path.is_dir():
         for inner in sorted(path.rglob("*")):
             if inner.is_symlink() or not inner.is_file():
                 continue
             place = inner.relative_to(path).as_posix()
             if inner.suffix.lower() == ".zip":
-                yield from _inside(place, inner.read_bytes(), 1)
+                yield from _inside(place, lambda inner=inner: _bounded(inner), 1)
             elif _wanted(place):
-                yield place, File(place, lambda inner=inner: _bounded(inner))
+                yield place, File(place, lambda inner=inner: _bounded(inner), _changed(inner))
+            elif _of_somebody(place):
+                yield place, None
     elif path.suffix.lower() == ".zip":
-        yield from _inside("", path.read_bytes(), 1)
+        if not zipfile.is_zipfile(path):
+            raise OSError(f"{path} cannot be opened as a zip.")
+        yield from _inside("", path.read_bytes, 1)
     elif path.is_file() and _wanted(path.name):
-        yield path.name, File(path.name, lambda: _bounded(path))
+        yield path.name, File(path.name, lambda: _bounded(path), _changed(path))
     else:
         raise FileNotFoundError(f"{path} is no folder, no zip and no notebook")
 
 
-def _inside(place, raw, depth):
-    """The files of a zip. One inside a learner's folder belongs to that learner."""
+def _inside(place, read, depth):
+    """The files of a zip, whose bytes read() gives. One inside a learner's folder belongs to that learner."""
     prefix = place.removesuffix(".zip").removesuffix(".ZIP")
     try:
-        archive = zipfile.ZipFile(io.BytesIO(raw))
+        archive = zipfile.ZipFile(io.BytesIO(read()))
         entries = [e for e in archive.infolist() if not e.is_dir()][:MOST]
-    except (zipfile.BadZipFile, OSError, ValueError):
-        return  # no zip after all; whoever is missing is seen in the table
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        yield f"{prefix}/", f"{PurePosixPath(place).name} cannot be opened as a zip: {error}."
+        return
     for entry in entries:
         inner = f"{prefix}/{entry.filename.replace(chr(92), '/').lstrip('/')}" if prefix else entry.filename.replace(chr(92), "/")
         if inner.lower().endswith(".zip") and depth < DEEPEST and entry.file_size <= LARGEST:
-            yield from _inside(inner, _unzipped(archive, entry), depth + 1)
+            yield from _inside(inner, lambda entry=entry: _unzipped(archive, entry), depth + 1)
         elif _wanted(inner):
-            yield inner, File(inner, lambda archive=archive, entry=entry: _unzipped(archive, entry))
+            yield inner, File(inner, lambda archive=archive, entry=entry: _unzipped(archive, entry), _dated(entry))
+        elif _of_somebody(inner):
+            yield inner, None
 
 
 def _unzipped(archive, entry):
@@ -111,7 +135,26 @@ def _bounded(path):
     return path.read_bytes()
 
 
+def _changed(path):
+    return datetime.fromtimestamp(path.stat().st_mtime).replace(microsecond=0)
+
+
+def _dated(entry):
+    """The time of a zip's entry; None where the zip has none, or one that is in no calendar."""
+    try:
+        return datetime(*entry.date_time) if entry.date_time[0] > 1980 else None
+    except ValueError:
+        return None
+
+
+def _hidden(place):
+    return any(p.startswith((".", "__MACOSX")) for p in place.split("/"))
+
+
 def _wanted(place):
-    parts = place.split("/")
-    hidden = any(p.startswith((".", "__MACOSX", "._")) for p in parts)
-    return not hidden and place.lower().endswith((".ipynb", ".jsonl"))
+    return not _hidden(place) and place.lower().endswith((".ipynb", ".jsonl"))
+
+
+def _of_somebody(place):
+    """True for a file in a folder, and so in a learner's."""
+    return "/" in place and not _hidden(place)

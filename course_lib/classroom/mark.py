@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from course_lib.classroom import intake, quiz_answers, report, sandbox, tasks
+from course_lib.classroom import intake, quiz_answers, report, roster, sandbox, tasks
 from course_lib.classroom.choosing import notebook_of
 from course_lib.classroom.marking import mark_file
 from course_lib.classroom.private.variants import for_learner
@@ -25,7 +25,6 @@ from course_lib.classroom.session import Zygote
 from course_lib.exercises.registry import all_exercises
 
 RIGHT = "def merge_heads(x):\n    return x.transpose(1, 2).flatten(2)"  # what does_not_work() tries
-EVERYBODY = "everybody"  # whose numbers count where there is no roster
 
 
 def parser():
@@ -45,17 +44,19 @@ def main(arguments):
     options = parser().parse_args(arguments)
     try:
         course = tasks.read(options.course) if options.course else tasks.shipped()
-        submissions = intake.gather(options.submissions, course.notebooks)
+        submissions = intake.gather(options.submissions, roster.handed_out(course))
         report.read_texts(options.out / "short_answers.csv")  # said now, not after an hour of marking
     except (tasks.BadCourse, report.BadTable, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    if not submissions:
+    if not any(s.notebooks or s.records for s in submissions):
         print("No notebook was found in what was given.", file=sys.stderr)
         return 1
     if options.dry_run:
         for s in submissions:
-            print(f"{s.learner}: {', '.join(f.name for f in s.notebooks + s.records)}")
+            whose = f" (numbers of {roster.numbers_of(s.learner, course)})" if roster.draws(course) else ""
+            print(f"{s.learner}{whose}: {', '.join([Path(f.name).name for f in s.notebooks + s.records] + s.notes)}")
+        print(roster.missing(submissions, course), end="")
         print(f"{len(submissions)} learners, {len(course.tasks)} exercises. Nothing was marked, nothing was written.")
         return 0
     if not hasattr(os, "fork"):
@@ -114,10 +115,9 @@ def does_not_work(zygote):
 def mark_one(zygote, submission, course):
     """The result of one learner, as a dict that JSON can hold. Whatever was handed in, there is one."""
     answers, notes = {}, list(submission.notes)
-    owner = numbers_of(submission.learner, course)
+    owner = roster.numbers_of(submission.learner, course)
     exercises = all_exercises() | for_learner(course, owner)
-    if course.roster and owner == EVERYBODY:
-        notes.append("No name of the roster is in the name of this submission: it was marked with everybody's numbers.")
+    notes += roster.in_doubt(submission.learner, course)
     for file in submission.notebooks:
         try:
             raw = file.read()
@@ -130,19 +130,20 @@ def mark_one(zygote, submission, course):
         except OSError as error:
             notes.append(f"{file.name} cannot be read: {error}.")
             continue
+        notes += about(file, found)
         for key, answer in found.items():  # two files for one notebook: for each exercise the better one
             if key not in answers or _rank(answer) > _rank(answers[key]):
-                answers[key] = answer
+                answers[key] = answer | {"file": file.name}
     return {
         "learner": submission.learner, "fingerprint": fingerprint(submission, course), "answers": answers,
         "quiz": quiz_answers.answers(submission.records), "notes": notes,
     }  # fmt: skip
 
 
-def numbers_of(learner, course):
-    """The name under which a learner's numbers were drawn: the one of the roster that is in the submission's name."""
-    fitting = [name for name in course.roster if name.lower() in learner.lower()]
-    return max(fitting, key=len) if fitting else EVERYBODY
+def about(file, found):
+    """[what the answers say of the file as a whole], so that the table of points says it too."""
+    notes = dict.fromkeys(note for answer in found.values() for note in answer["notes"] if note.startswith("The file"))
+    return [f"{Path(file.name).name}: {note}" for note in notes]
 
 
 def _rank(answer):
@@ -193,16 +194,18 @@ def load(path):
 def finish(submissions, course, out):
     """Write the table, the pages and the overview. Returns 0 if everybody has a result."""
     results = [r for s in submissions if (r := load(result_path(out, s)))]
+    when = {(s.learner, f.name): f.when for s in submissions for f in s.notebooks}
     texts = report.texts_of(results, report.read_texts(out / "short_answers.csv"))
     (out / "pages").mkdir(exist_ok=True)
     for result in results:
         report.write(out / "pages" / f"{report.file_name(result['learner'])}.html", report.page(course, result, texts))
-    report.write(out / "marks.csv", report.marks_csv(course, results, texts))
-    report.write(out / "findings.csv", report.findings_csv(course, results))
+    report.write(out / "marks.csv", report.marks_csv(course, results, texts, when))
+    report.write(out / "findings.csv", report.findings_csv(course, results, when))
     report.write(out / "overview.html", report.overview(course, results))
     if texts:
         report.write(out / "short_answers.csv", report.texts_csv(texts))
     print(f"{len(results)} of {len(submissions)} marked. Table: {out / 'marks.csv'}. Class: {out / 'overview.html'}. Pages: {out / 'pages'}.")
+    print(roster.missing(submissions, course), end="")
     waiting = sum(p is None for p in texts.values())
     if waiting:
         print(f"{waiting} short answers wait for you in {out / 'short_answers.csv'}: write points and start this again.")

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 from course_lib.classroom import nbgrader_source, tasks
-from course_lib.classroom.mark import EVERYBODY
 from course_lib.classroom.private.variants import handed_out
+from course_lib.classroom.roster import EVERYBODY
 
 KEPT = ("README.md", "LICENSE", "pyproject.toml", "environment.yml", "models.txt", "binder", "course_lib", "quizzes")
 DROPPED = ("classroom", "__pycache__")
@@ -158,8 +158,15 @@ def _cell(kind, text, number):
 
 def what_counts(course):
     """COURSE.md: what is handed in, for how many points, until when."""
-    rows = "".join(f"| {t.notebook} | `{t.exercise}` | {t.points:g} | {t.due or 'none'} |\n" for t in course.tasks)
-    return f"# {course.title}\n\n| notebook | exercise | points | due |\n|---|---|---|---|\n{rows}"
+    rows = "".join(f"| {_place(t, course)} | `{t.exercise}` | {t.points:g} | {t.due or 'none'} |\n" for t in course.tasks)
+    return f"# {course.title}\n\nHand in each of these notebooks, with its name unchanged.\n\n| notebook | exercise | points | due |\n|---|---|---|---|\n{rows}"
+
+
+def _place(task, course):
+    """Where a task's notebook lies, as Markdown."""
+    if task.notebook != tasks.GRADED:
+        return f"[{task.notebook}](notebooks/{task.notebook}.ipynb)"
+    return "`graded/`, the one with your name" if course.roster else f"[{task.notebook}](graded/{task.notebook}.ipynb)"
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@ import io
 import os
 import re
 from collections import Counter, defaultdict
+from pathlib import PurePosixPath
 
 from course_lib import quiz_bank
+from course_lib.classroom import tasks
 from course_lib.exercises.result import STYLE, CheckResult, Table
 
 FRAME = """<!doctype html>
@@ -18,7 +20,8 @@ FRAME = """<!doctype html>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }}
 table {{ border-collapse: collapse; margin: 1rem 0; }} caption {{ text-align: left; font-weight: 600; padding: 4px 0; }}
 th, td {{ text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-bottom: 1px solid #8886; }}
-td.n {{ text-align: right; font-variant-numeric: tabular-nums; }} section {{ margin: 1.6rem 0; }}
+td.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
+@media (max-width: 40rem) {{ main > table :is(th, td) {{ overflow-wrap: anywhere; padding-right: 8px; }} caption {{ overflow-wrap: anywhere; }} }} section {{ margin: 1.6rem 0; }}
 .note {{ font-style: italic; }} code {{ font-family: ui-monospace, monospace; }}
 </style>{style}</head><body><main>
 <h1>{title}</h1>
@@ -67,27 +70,46 @@ def _csv(rows):
 # ---- the table ----
 
 
-def marks_csv(course, results, texts):
-    """One line a learner: points for each exercise, for short answers, and the sum."""
-    head = ["learner", "points", "of", *(t.key for t in course.tasks), "short answers", "remarks"]
+def marks_csv(course, results, texts, when):
+    """One line a learner: points for each exercise, for short answers, and the sum; what came late.
+
+    when: {(learner, file): the time that it carries, or None}.
+    """
+    head = ["learner", "points", "of", *(t.key for t in course.tasks), "short answers", "late", "remarks"]
     most, rows = sum(t.points for t in course.tasks), []
     for result in results:
         earned = [points(result, t) for t in course.tasks]
         own = [p for (learner, _, _), p in texts.items() if learner == result["learner"] and p is not None]
         rows.append([result["learner"], _number(sum(earned) + sum(own)), _number(most), *map(_number, earned),
-                     _number(sum(own)) if own else "", " ".join(result["notes"])])  # fmt: skip
+                     _number(sum(own)) if own else "", " ".join(t.key for t in course.tasks if _late(result, t, when) == "yes"),
+                     " ".join(result["notes"])])  # fmt: skip
     return _csv([head, *rows])
 
 
-def findings_csv(course, results):
-    """One line for each answer: status, slug of the mistake, notes."""
-    rows = [["learner", "exercise", "status", "mistake", "notes"]]
+def findings_csv(course, results, when):
+    """One line for each answer: status, slug of the mistake, the file and the time that it carries, notes."""
+    rows = [["learner", "exercise", "status", "mistake", "file", "time", "late", "notes"]]
     for result in results:
         for task in course.tasks:
             a = result["answers"].get(task.key)
             if a:
-                rows.append([result["learner"], task.key, a["status"], a["mistake"] or "", " ".join(a["notes"])])
+                time = when.get((result["learner"], a["file"]))
+                rows.append([result["learner"], task.key, a["status"], a["mistake"] or "", PurePosixPath(a["file"]).name,
+                             time.isoformat(" ") if time else "", _late(result, task, when), " ".join(a["notes"])])  # fmt: skip
     return _csv(rows)
+
+
+def _late(result, task, when):
+    """"yes" or "no", by Canvas's LATE in the file's name or by the time that the file carries; "" if nothing is known."""
+    answer = result["answers"].get(task.key)
+    if not answer or answer["status"] == "not_started":
+        return ""
+    if "_LATE_" in PurePosixPath(answer["file"]).name:
+        return "yes"
+    time, until = when.get((result["learner"], answer["file"])), tasks.end_of(task.due)
+    if time is None or until is None:
+        return ""
+    return "yes" if time > until else "no"
 
 
 # ---- short answers, marked by hand ----

@@ -3,6 +3,7 @@
 import ast
 import json
 from dataclasses import dataclass
+from datetime import datetime, time
 from pathlib import Path
 
 import yaml
@@ -42,6 +43,17 @@ class Course:
     roster: tuple = ()
     seed: str = "transformers-by-experiment"
     keep_reveal: bool = True
+
+
+def end_of(due):
+    """The local time until which something may come: for a date, the end of that day; None for words that are no date."""
+    try:
+        until = datetime.fromisoformat(due)
+    except ValueError:
+        return None
+    if len(due) <= len("2027-01-31"):
+        return datetime.combine(until, time.max)
+    return until.astimezone().replace(tzinfo=None) if until.tzinfo else until
 
 
 def tag_of(cell):

@@ -17,7 +17,8 @@ def took_too_long(seen):
     """Stopped by the watchdog."""
     outcome = seen.outcomes[-1]
     if outcome.raised and outcome.raised.timed_out:
-        says = f"Stopped after {outcome.seconds:.0f} seconds: a loop that does not end? A call takes milliseconds."
+        after = f" after {outcome.seconds:.0f} seconds" if outcome.seconds else ""  # marking does not look at the clock
+        says = f"Stopped{after}: a loop that does not end? A call takes milliseconds."
         last = seen.probes[len(seen.outcomes) - 1]
         return Verdict("timeout", "takes-too-long", says, facts_in_words(last.facts[-1:]), show=False)
     return None
