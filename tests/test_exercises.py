@@ -366,6 +366,11 @@ def test_every_exercise_has_three_hints_and_a_source_to_reveal(name):
     assert exercise.name == name and str(reveal(name))
 
 
+def test_a_class_is_not_taken_for_a_function():
+    result = check("layer_norm", torch.nn.LayerNorm)
+    assert (result.status, result.mistake) == ("error", "not-a-function") and "the class LayerNorm" in result.message
+
+
 def checks_itself(x, gamma, beta, eps=1e-5):
     """A learner's `check` that was pasted one tab too far to the right."""
     check("layer_norm", checks_itself)

@@ -61,6 +61,8 @@ def judge(exercise, candidate, make_runner):
         return Verdict("not_started", None, f"Nothing to check yet: {what}, then run this cell again."), None
     if exercise.judge is not None:
         return exercise.judge(exercise, candidate, make_runner)
+    if isinstance(candidate, type):
+        return Verdict("error", "not-a-function", f"check needs a function; it got the class {candidate.__name__}."), None
     seen = gather(exercise, make_runner(candidate))
     verdict = next(v for v in (_take(step, seen) for step in STEPS) if v is not None)
     if seen.troubles:
