@@ -26,5 +26,5 @@ def test_the_work_of_the_kernel_is_counted_and_an_error_is_told(two_notebooks, c
 
 
 def test_an_unknown_notebook_is_refused(capsys):
-    assert timings.main(["77"]) == 1
+    assert timings.main(["notebooks/77.ipynb"]) == 1
     assert "no notebook 77" in capsys.readouterr().err

@@ -21,7 +21,7 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem aut
 table {{ border-collapse: collapse; margin: 1rem 0; }} caption {{ text-align: left; font-weight: 600; padding: 4px 0; }}
 th, td {{ text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-bottom: 1px solid #8886; }}
 td.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
-@media (max-width: 40rem) {{ main > table :is(th, td) {{ overflow-wrap: anywhere; padding-right: 8px; }} caption {{ overflow-wrap: anywhere; }} }} section {{ margin: 1.6rem 0; }}
+@media (max-width: 40rem) {{ body {{ padding: 0 12px; }} main > table :is(th, td) {{ padding-right: 8px; }} }} section {{ margin: 1.6rem 0; }}
 .note {{ font-style: italic; }} code {{ font-family: ui-monospace, monospace; }}
 </style>{style}</head><body><main>
 <h1>{title}</h1>
@@ -49,6 +49,11 @@ def write(path, text):
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8", newline="")
     os.replace(part, path)
+
+
+def _name(text):
+    """A name as HTML that may be broken after its underscores and slashes, for a narrow page."""
+    return re.sub("([_/])", r"\1<wbr>", html.escape(text))
 
 
 def _number(value):
@@ -178,7 +183,7 @@ def page(course, result, texts):
     parts = [f"<p>{html.escape(result['learner'])}: <strong>{_number(earned)} of {_number(most)} points</strong> for exercises"
              + (f", and {_number(sum(own.values()))} for short answers" if own else "") + ".</p>"]  # fmt: skip
     parts += [f"<p class='note'>{html.escape(n)}</p>" for n in result["notes"]]
-    rows = "".join(f"<tr><th scope='row'>{_link(result, t)}</th><td>{html.escape(t.notebook)}</td>"
+    rows = "".join(f"<tr><th scope='row'>{_link(result, t)}</th><td>{_name(t.notebook)}</td>"
                    f"<td>{WORDS[_status(result, t)]}</td><td class='n'>{_number(points(result, t))} of {_number(t.points)}</td></tr>"
                    for t in course.tasks)  # fmt: skip
     parts.append("<table><caption>Summary</caption><thead><tr><th scope='col'>Exercise</th><th scope='col'>Notebook</th>"
@@ -189,7 +194,7 @@ def page(course, result, texts):
 
 def _link(result, task):
     """The exercise's name; a link where there is something to read about it."""
-    name = html.escape(task.exercise)
+    name = _name(task.exercise)
     return name if _status(result, task) == "not_started" else f"<a href='#{_anchor(task)}'>{name}</a>"
 
 
@@ -207,7 +212,7 @@ def _section(task, answer):
     message = "\n".join(p for p in (answer["message"], answer["remark"]) if p)
     shown = CheckResult(answer["status"], answer["mistake"], message, None, 0.0, task.function, table)._repr_html_()
     notes = "".join(f"<p class='note'>{html.escape(n)}</p>" for n in answer["notes"])
-    return f"<section id='{_anchor(task)}'><h2>{html.escape(task.exercise)}</h2>{shown.removeprefix(STYLE)}{notes}</section>"
+    return f"<section id='{_anchor(task)}'><h2>{_name(task.exercise)}</h2>{shown.removeprefix(STYLE)}{notes}</section>"
 
 
 def overview(course, results):
@@ -219,7 +224,7 @@ def overview(course, results):
             said = {a["mistake"]: a["message"].split("\n")[0] for r in results if (a := r["answers"].get(task.key))}
             rows = "".join(f"<tr><td class='n'>{n}</td><th scope='row'><code>{html.escape(str(s))}</code></th><td>{html.escape(said[s])}</td></tr>"
                            for s, n in sorted(slugs.items(), key=lambda pair: (-pair[1], str(pair[0]))))  # fmt: skip
-            body.append(f"<table><caption>Mistakes in {html.escape(task.key)}</caption><thead><tr><th scope='col'>Learners</th>"
+            body.append(f"<table><caption>Mistakes in {_name(task.key)}</caption><thead><tr><th scope='col'>Learners</th>"
                         f"<th scope='col'>Mistake</th><th scope='col'>What they were told</th></tr></thead><tbody>{rows}</tbody></table>")  # fmt: skip
     body.append(_quiz_table(results))
     return FRAME.format(title=html.escape(f"{course.title}: the class"), style="", body="\n".join(body))
@@ -230,7 +235,7 @@ def _exercise_table(course, results):
     for task in course.tasks:
         counts = Counter(_status(r, task) for r in results)
         wrong = counts["failed"] + counts["error"] + counts["timeout"]
-        rows += (f"<tr><th scope='row'>{html.escape(task.key)}</th><td class='n'>{counts['passed']}</td>"
+        rows += (f"<tr><th scope='row'>{_name(task.key)}</th><td class='n'>{counts['passed']}</td>"
                  f"<td class='n'>{wrong}</td><td class='n'>{counts['not_started']}</td></tr>")  # fmt: skip
     return ("<table><caption>Exercises</caption><thead><tr><th scope='col'>Exercise</th><th scope='col'>Passed</th>"
             f"<th scope='col'>Not yet</th><th scope='col'>Not started</th></tr></thead><tbody>{rows}</tbody></table>")  # fmt: skip
@@ -246,7 +251,7 @@ def _quiz_table(results):
     if not counts:
         return "<p>Nobody handed in a record of the quizzes (<code>progress.export_file()</code>).</p>"
     rows = "".join(
-        f"<tr><th scope='row'>{html.escape(id)}</th><td class='n'>{c[False]} of {c.total()}</td><td>{html.escape(_question(id))}</td></tr>"
+        f"<tr><th scope='row'>{_name(id)}</th><td class='n'>{c[False]} of {c.total()}</td><td>{html.escape(_question(id))}</td></tr>"
         for id, c in sorted(counts.items(), key=lambda pair: (-pair[1][False] / pair[1].total(), pair[0]))
     )
     return ("<table><caption>Questions, by how many missed them at first</caption><thead><tr><th scope='col'>Question</th>"

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from course_lib.classroom import tasks
 
@@ -25,13 +26,13 @@ LIMIT = 900  # seconds for one notebook
 
 def parser():
     p = argparse.ArgumentParser(prog="python3 -m course_lib timings", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n")[2])
-    p.add_argument("notebooks", nargs="*", help="names or beginnings of names, such as 03 (default: all)")
+    p.add_argument("notebooks", nargs="*", help="names, beginnings of names such as 03, or files (default: all)")
     return p
 
 
 def main(arguments):
     """Returns the exit code."""
-    asked = parser().parse_args(arguments).notebooks
+    asked = [Path(a).name.removesuffix(".ipynb") for a in parser().parse_args(arguments).notebooks]
     known = tasks.shipped().notebooks
     unknown = [a for a in asked if not any(n.startswith(a) for n in known)]
     if unknown:
