@@ -73,7 +73,7 @@ def wrong_dtype(seen):
         if (want.dtype == torch.bool) != (got.dtype == torch.bool) or got.is_complex():
             same = not got.is_complex() and got.shape == want.shape and agrees(got.double(), want.double())
             where = "; the pattern itself is right" if same else ""
-            return Finding("wrong-dtype", f"The {name} has dtype {got.dtype}; it must be {want.dtype}{where}.")
+            return Finding("wrong-dtype", f"The dtype of the {name} is {got.dtype}; it must be {want.dtype}{where}.")
     return None
 
 
@@ -82,7 +82,7 @@ def wrong_shape(seen):
     for _, name, got, want in parts_of(seen):
         if isinstance(want, torch.Tensor) and isinstance(got, torch.Tensor) and got.shape != want.shape:
             slug, why = _shape_story(got, want)
-            return Finding(slug, f"The {name} has shape {tuple(got.shape)}; it must be {tuple(want.shape)}.{why}")
+            return Finding(slug, f"The shape of the {name} is {tuple(got.shape)}; it must be {tuple(want.shape)}.{why}")
     return None
 
 
