@@ -87,7 +87,8 @@ class Watch:
 
 def load_ipython_extension(shell):
     close_the_network()
-    warnings.filterwarnings("error", category=DeprecationWarning, module=r"(__main__|course_lib)(\..*)?$")
+    for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+        warnings.filterwarnings("error", category=category, module=r"(__main__|course_lib)(\..*)?$")
     watch = Watch(Path(os.environ["WATCH_FILE"]))
     shell.events.register("pre_run_cell", watch.before)
     shell.events.register("post_run_cell", watch.after)

@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -12,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from notebook_runs import NOTEBOOKS, ROOT, read, source
+from notebook_runs import NOTEBOOKS, ROOT, read, run, source
 
 from course_lib import lab
 
@@ -162,3 +163,21 @@ def test_no_cell_counts_how_often_it_is_run(path):
 )
 def test_what_a_cell_carries_over_is_found(cell, expected):
     assert carried(cell) == expected
+
+
+# What will be gone in a later release of a package
+
+
+def test_a_notebook_that_calls_what_is_deprecated_is_found(tmp_path):
+    """Whatever the notebooks call, nbval's own kernel reports it as an error: kernel_watch.py."""
+    kinds = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "UserWarning")
+    cells = [
+        {"cell_type": "code", "id": kind, "metadata": {}, "outputs": [], "execution_count": None,
+         "source": f"import warnings\nwarnings.warn('this will go', {kind})"}
+        for kind in kinds
+    ]  # fmt: skip
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells}
+    (tmp_path / "old.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    result = run(tmp_path / "old.ipynb", tmp_path / "run")
+    assert [cell["ok"] for cell in result.cells] == [False, False, False, True], result.output
