@@ -127,6 +127,11 @@ def test_links_lead_to_pages_and_a_folded_part_stays_folded(ran):
     assert re.search("<details>.*A proof.*</details>", text, re.S)
 
 
+def test_a_notebook_without_a_page_is_no_link():
+    text = '<a href="02_b.html#x">02</a> <a href="01_a.html">01</a> <a href="https://e.org/02_b.html">out</a>'
+    assert site.without_dead_links(text, {"01_a.html"}) == '02 <a href="01_a.html">01</a> <a href="https://e.org/02_b.html">out</a>'
+
+
 def test_every_picture_has_its_alt_text(ran):
     images = re.findall("<img[^>]*>", pages.fragment(ran))
     assert len(images) == 1 and 'alt="A line that goes up."' in images[0]

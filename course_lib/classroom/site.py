@@ -6,6 +6,7 @@ no network: they open from a folder. Quizzes, and the views that a browser can d
 
 import argparse
 import html
+import re
 import sys
 import time
 from collections import Counter
@@ -104,9 +105,15 @@ def write(path, given, titles):
         print(problem, file=sys.stderr)
         return False
     target = given.folder / f"{path.stem}.html"
-    target.write_text(page(notebook, before, after), encoding="utf-8")
+    there = {*titles, *(other.name for other in given.folder.glob("*.html"))}
+    target.write_text(without_dead_links(page(notebook, before, after), there), encoding="utf-8")
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, {time.monotonic() - start:.0f} s", flush=True)
     return True
+
+
+def without_dead_links(text, there):
+    """A page in which the names of notebooks that have no page are no links. there: names of the pages."""
+    return re.sub(r'<a href="(\d\d_\w+\.html)[^"]*">(.*?)</a>', lambda found: found[0] if found[1] in there else found[2], text)
 
 
 if __name__ == "__main__":

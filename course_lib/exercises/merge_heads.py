@@ -43,11 +43,11 @@ def stages(x, *, order="heads beside features", reduce=None, after=None, read="r
         return x.reshape(B, h * T, d_k)
     if order == "along tokens, interleaved":
         return x.transpose(1, 2).reshape(B, T * h, d_k)
-    orders = {"heads beside "
-        "features": (0, 2, 1, 3), "not turned": (0, 1, 2, 3), "interleaved": (0, 2, 3, 1), "d_k first": (0, 3, 1, 2),
-              "heads and d_k exchanged": (0, 3, 2, 1),
-                  "last two exchanged": (0, 1, 3, 2), "batch and tokens exchanged": (2, 0, 1, 3),
-              "batch and heads exchanged": (1, 0, 2, 3), "tokens first": (2, 1, 0, 3)}  # fmt: skip
+    orders = {
+        "heads beside features": (0, 2, 1, 3), "not turned": (0, 1, 2, 3), "interleaved": (0, 2, 3, 1),
+        "d_k first": (0, 3, 1, 2), "heads and d_k exchanged": (0, 3, 2, 1), "last two exchanged": (0, 1, 3, 2),
+        "batch and tokens exchanged": (2, 0, 1, 3), "batch and heads exchanged": (1, 0, 2, 3), "tokens first": (2, 1, 0, 3),
+    }  # fmt: skip
     if read == "view" and order == "heads beside features":
         return x.transpose(1, 2).view(B, T, h * d_k)
     moved = x.permute(orders[order])
