@@ -160,5 +160,6 @@ def _located(path, text, quiz, place, problem):
         node = children[key]
         line = node.start_mark.line
     item = quiz[place[0]][place[1]] if len(place) > 1 else None
-    question = f", question {item.get('id', '(without id)')}" if isinstance(item, dict) else ""
+    kind = "prediction" if place and place[0] == "predictions" else "question"
+    question = f", {kind} {item.get('id', '(without id)')}" if isinstance(item, dict) else ""
     return f"{path}, line {line + 1}{question}: {problem}."

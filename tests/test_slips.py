@@ -61,7 +61,8 @@ def test_every_slip_is_rejected_by_two_probes(exercise):
         if len(wrong) < 2:
             few[exercise.name, slip.slug] = [exercise.probes[i].facts for i in wrong]
     unlisted = {key: facts for key, facts in few.items() if key not in ONE_PROBE}
-    assert not unlisted, unlisted
+    said = [f"{slug} is rejected by {len(facts)} of {len(exercise.probes)} probes: {facts}" for (_, slug), facts in unlisted.items()]
+    assert not unlisted, "\n".join([*said, "Give it inputs on which it is wrong; if there can be only one, say why in ONE_PROBE."])
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=ids)
