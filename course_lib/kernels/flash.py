@@ -52,16 +52,14 @@ def flash_forward(Q, K, V, PADDING, OUT, LSE, n_heads, group, T, S, scale,
         if CAUSAL:
             visible = visible & (s[None, :] <= newest[:, None])
         if PADDED:
-            real = tl.load(PADDING + head // n_heads * S + s, mask=s < S, other=0) != 0
-            visible = visible & real[None, :]
+            visible = visible & (tl.load(PADDING + head // n_heads * S + s, s < S, 0) != 0)[None, :]
         scores = tl.dot(q, tl.trans(k), input_precision="ieee")  # (BLOCK_T, BLOCK_S)
         scores = tl.where(visible, scores * scale, float("-inf"))
         biggest, total, acc = online_softmax_step(scores, v, biggest, total, acc)
 
     total = tl.where(total == 0.0, 1.0, total)  # nothing to attend to: output 0, not 0 / 0
-    output = acc / total[:, None]
-    written = (head * T + t[:, None]) * d_k + feature[None, :]
-    tl.store(OUT + written, output.to(OUT.dtype.element_ty), mask=inside_q)
+    output = (acc / total[:, None]).to(OUT.dtype.element_ty)
+    tl.store(OUT + (head * T + t[:, None]) * d_k + feature[None, :], output, mask=inside_q)
     tl.store(LSE + head * T + t, biggest + tl.log(total), mask=t < T)  # -inf: nothing to attend to
 
 
