@@ -252,6 +252,11 @@ def test_trusted_marks_without_a_sandbox(handed_in, tmp_path, monkeypatch):
 @pytest.mark.parametrize("text, says", [
     ("notebooks: [99_none]", "no notebook 99_none"), ("exam: 1", "exam"), ("- 1", "no keys"), ("a: [", "cannot be read"),
     ("exercises: [{exercise: scaled_dot_product_attention}]", "in 2 of the chosen notebooks"), ("exercises: [3]", "is written"),
+    ("exercises: [{exercise: none_such}]", "no exercise none_such in the chosen notebooks; there are scaled_dot"),
+    ("exercises: [{exercise: split_heads, points: two}]", "points are a number"), ("exercises: [{exercise: split_heads, points: -1}]", "from 0 on"),
+    ("exercises: [{exercise: split_heads, due: 2027-13-01}]", "month must be in"), ("variants: [{variant: windowed_mask, points: .nan}]", "points"),
+    ("exercises: [{exercise: split_heads}, {exercise: split_heads}]", "split_heads is there twice"), ("roster: anna", "roster is a list"),
+    ("roster: [a/b]", "no slash"), ("keep_reveal: 'no'", "true or false"), ("exercises: {exercise: split_heads}", "exercises is a list"),
 ])  # fmt: skip
 def test_a_bad_course_file_says_what_is_wrong(tmp_path, text, says):
     path = tmp_path / "course.yaml"

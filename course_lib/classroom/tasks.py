@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from dataclasses import dataclass
 from datetime import datetime, time
 from pathlib import Path
@@ -98,11 +99,12 @@ def read(path):
     """
     try:
         given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: a day that is in no calendar, a file not in UTF-8
         raise BadCourse(f"{path} cannot be read as a course file: {error}") from error
     if not isinstance(given, dict) or set(given) - KEYS:
         odd = ", ".join(sorted(map(str, set(given) - KEYS))) if isinstance(given, dict) else "no keys at all"
         raise BadCourse(f"{path}: a course file has the keys {', '.join(sorted(KEYS))}; it has {odd}.")
+    _check_kinds(path, given)
     whole = shipped()
     notebooks = tuple(given.get("notebooks") or whole.notebooks)
     if unknown := [n for n in notebooks if n not in whole.notebooks]:
@@ -110,8 +112,30 @@ def read(path):
     here = {(t.notebook, t.exercise): t for t in whole.tasks if t.notebook in notebooks}
     tasks = tuple(_chosen(path, here, line) for line in given["exercises"]) if given.get("exercises") else tuple(here.values())
     tasks += tuple(_graded(path, line) for line in given.get("variants") or ())
+    keys = [t.key for t in tasks]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise BadCourse(f"{path}: {twice[0]} is there twice.")
     return Course(str(given.get("title", whole.title)), notebooks, tasks, tuple(map(str, given.get("roster") or ())), str(given.get("seed", whole.seed)),
                   bool(given.get("keep_reveal", True)))  # fmt: skip
+
+
+def _check_kinds(path, given):
+    """Raises BadCourse for a value of the wrong kind."""
+    for key in ("notebooks", "exercises", "variants", "roster"):
+        if not isinstance(given.get(key) or [], list):
+            raise BadCourse(f"{path}: {key} is a list, such as [a, b]; this is {given[key]!r}.")
+    if bad := [name for name in map(str, given.get("roster") or ()) if re.search(r"[/\\]", name)]:
+        raise BadCourse(f"{path}: a name of the roster becomes a file's name, so it has no slash; this is {bad[0]}.")
+    if not isinstance(given.get("keep_reveal", True), bool):
+        raise BadCourse(f"{path}: keep_reveal is true or false; this is {given['keep_reveal']!r}.")
+
+
+def _points_of(path, line):
+    """The points of a line, one where it names none."""
+    points = line.get("points", 1)
+    if isinstance(points, bool) or not isinstance(points, int | float) or not 0 <= points < float("inf"):
+        raise BadCourse(f"{path}: points are a number from 0 on; this is {line}.")
+    return float(points)
 
 
 def _graded(path, line):
@@ -120,7 +144,7 @@ def _graded(path, line):
 
     if not isinstance(line, dict) or line.get("variant") not in BY_NAME or set(line) - {"variant", "points", "due"}:
         raise BadCourse(f"{path}: a variant is written {{variant: …, points: …, due: …}}, with one of {', '.join(BY_NAME)}; this is {line}.")
-    return Task(GRADED, line["variant"], line["variant"], True, float(line.get("points", 1)), str(line.get("due", "")))
+    return Task(GRADED, line["variant"], line["variant"], True, _points_of(path, line), str(line.get("due", "")))
 
 
 def _chosen(path, here, line):
@@ -129,8 +153,10 @@ def _chosen(path, here, line):
         raise BadCourse(f"{path}: an exercise is written {{exercise: …, notebook: …, points: …, due: …}}; this is {line}.")
     fitting = [t for (notebook, exercise), t in here.items()
                if exercise == line["exercise"] and line.get("notebook") in (None, notebook)]  # fmt: skip
+    if not fitting:
+        raise BadCourse(f"{path}: there is no exercise {line['exercise']} in {line.get('notebook', 'the chosen notebooks')}; "
+                        f"there are {', '.join(dict.fromkeys(name for _, name in here))}.")  # fmt: skip
     if len(fitting) != 1:
         raise BadCourse(f"{path}: {line['exercise']} is in {len(fitting)} of the chosen notebooks: name one.")
     task = fitting[0]
-    points = float(line.get("points", task.points))
-    return Task(task.notebook, task.exercise, task.function, task.alone, points, str(line.get("due", "")))
+    return Task(task.notebook, task.exercise, task.function, task.alone, _points_of(path, line), str(line.get("due", "")))
