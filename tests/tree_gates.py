@@ -216,8 +216,8 @@ def nothing_generated(root):
 CONDA_NAMES = {"torch": "pytorch", "fastjsonschema": "python-fastjsonschema"}
 IMPORT_NAMES = {"pyyaml": "yaml", "scikit-learn": "sklearn"}
 # comes with ipywidgets and with JupyterLab, which cannot do without
-BROUGHT_ALONG = {"IPython", "traitlets", "jupyter_client", "matplotlib_inline", "nbclient", "nbconvert", "nbformat",
-                 "jinja2", "pygments"}
+BROUGHT_ALONG = {"IPython", "traitlets", "jupyter_client", "jupyter_core", "matplotlib_inline", "nbclient", "nbconvert",
+                 "nbformat", "jinja2", "pygments"}
 
 
 def bounds(requirement):
