@@ -253,13 +253,26 @@ def test_an_error_is_shown_in_the_view(page):
 def test_nothing_sticks_out_on_a_narrow_page(page, kind):
     """Neither beyond the output nor, over its neighbour, beyond a panel of the view."""
     page.set_viewport_size({"width": 800, "height": 1000})
-    too_wide = output(page, kind).evaluate(
+    found = output(page, kind)
+    for details in found.locator("details").all():
+        details.evaluate("node => { node.open = true; }")
+    try:  # the views draw themselves anew for their new width
+        eventually(lambda: too_wide(found), [], limit=5)
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 1000})
+
+
+def too_wide(found):
+    """What sticks out of an output or of a panel in it: the beginning of each element's HTML. A table that is unfolded
+    scrolls inside its `details`.
+    """
+    return found.evaluate(
         """node => [node, ...node.querySelectorAll(".tx-panel")].flatMap(frame => [...frame.querySelectorAll("*")]
+             .filter(n => { const folded = n.parentElement.closest("details");
+                            return !folded || getComputedStyle(folded).overflowX !== "auto"; })
              .filter(n => n.getBoundingClientRect().right > frame.getBoundingClientRect().right + 1)
              .map(n => n.outerHTML.slice(0, 80)))"""
     )
-    page.set_viewport_size({"width": 1280, "height": 1000})
-    assert too_wide == []
 
 
 @pytest.mark.parametrize("theme", labkit.THEMES)
