@@ -1,8 +1,8 @@
 """What the KV cache saves, and how our generation compares with a peer's: `python -m benchmarks.generation`.
 
 A decoder of width 256 with 4 layers and 8 heads continues a prompt of 16 tokens, one sequence, one thread. Times are
-CPU seconds; each ratio is the median of interleaved rounds. The peer is the transformers library's GPT-2 of the same
-size (extra `peers`), left out where it is not installed.
+CPU seconds; each ratio is the median, with its quartiles, of interleaved rounds. The peer is the transformers library's
+GPT-2 of the same size (extra `peers`), left out where it is not installed.
 """
 
 import statistics
@@ -13,7 +13,7 @@ import torch
 
 from course_lib import generation, models
 
-ROUNDS = 7
+ROUNDS = 21
 
 
 def cpu_seconds(function):
@@ -23,10 +23,11 @@ def cpu_seconds(function):
 
 
 def ratio(slow, fast):
-    """Median of slow / fast, and the median seconds of each, over interleaved rounds."""
+    """The quartiles of slow / fast, and the median seconds of each, over interleaved rounds."""
     pairs = [(cpu_seconds(slow), cpu_seconds(fast)) for _ in range(ROUNDS)]
     times = [statistics.median(column) for column in zip(*pairs, strict=True)]
-    return statistics.median(a / b for a, b in pairs), *times
+    low, median, high = statistics.quantiles([a / b for a, b in pairs], n=4)
+    return f"{median:.2f} ({low:.2f} to {high:.2f})", *times
 
 
 def ours():
@@ -54,14 +55,14 @@ def main():
         without = partial(generation.generate, model, prompt, n, cache=False)
         with_cache()
         times, slow, fast = ratio(without, with_cache)
-        print(f"{n} new tokens: without cache {slow:.2f} s, with cache {fast:.2f} s: {times:.1f} times faster")
+        print(f"{n} new tokens: without cache {slow:.2f} s, with cache {fast:.2f} s: {times} times faster")
         if other is None:
             print("   (the transformers library is not installed: pip install -e '.[peers]')")
             continue
         theirs = partial(other.generate, prompt, max_new_tokens=n, min_new_tokens=n, do_sample=False, pad_token_id=0)
         theirs()
         times, slow, fast = ratio(theirs, with_cache)
-        print(f"   the transformers library's generate(): {slow:.2f} s, {times:.2f} times ours")
+        print(f"   the transformers library's generate(): {slow:.2f} s, {times} times ours")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_lib import positions
-from course_lib.blocks import ACTIVATIONS, DecoderBlock, EncoderBlock, make_norm
+from course_lib.blocks import ACTIVATIONS, DecoderBlock, EncoderBlock, make_dropout, make_norm
 
 NORMS = ("layer", "rms")
 POSITIONS = ("sinusoidal", "learned", "rotary", "alibi", "none")
@@ -65,7 +65,7 @@ class Stack(nn.Module):
         self.token_types = nn.Embedding(n_types, config.d_model) if n_types else None
         self.positions = make_positions(config, causal)
         self.embedding_norm = make_norm(config) if config.embedding_norm else nn.Identity()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = make_dropout(config)
         self.blocks = nn.ModuleList(block(config) for _ in range(config.n_layers))
         self.final_norm = make_norm(config) if config.norm_first else nn.Identity()
         self.init_embeddings()
