@@ -120,7 +120,7 @@ def without_unit(text):
 
 
 def title(item):
-    return item["id"][0].upper() + item["id"][1:].replace("_", " ")
+    return item.get("title", item["id"][0].upper() + item["id"][1:].replace("_", " "))
 
 
 @every_quiz

@@ -43,9 +43,9 @@ def names_in(drill):
 
 
 def title(item):
-    """What a list of questions shows: "which_pairs" as "Which pairs"."""
+    """What a list of questions shows: its title, or "which_pairs" as "Which pairs"."""
     words = item["id"].replace("_", " ")
-    return words[0].upper() + words[1:]
+    return item.get("title", words[0].upper() + words[1:])
 
 
 def slips(item):

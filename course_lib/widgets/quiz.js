@@ -173,8 +173,8 @@ const controls = {
 };
 
 function questionFrame(item) {
-  const title = item.id[0].toUpperCase() + item.id.slice(1).replaceAll("_", " ") + ".";
-  return make("fieldset", {}, make("legend", {}, make("b", {textContent: title}), " ", html("span", item.text)));
+  const title = item.title ?? item.id[0].toUpperCase() + item.id.slice(1).replaceAll("_", " ");
+  return make("fieldset", {}, make("legend", {}, make("b", {textContent: `${title}.`}), " ", html("span", item.text)));
 }
 
 function verdict(state, result, item) {
