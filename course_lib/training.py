@@ -4,10 +4,11 @@ import math
 import os
 import random
 from itertools import islice
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+
+from course_lib.cgroups import cpu_quota
 
 
 def set_seed(n):
@@ -23,15 +24,11 @@ def device():
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
-def available_cores(quota_file="/sys/fs/cgroup/cpu.max"):
+def available_cores():
     """CPU cores this process may really use: a container's quota and share of cores count, not the host's cores."""
     pinned = getattr(os, "sched_getaffinity", None)  # Linux only
     cores = len(pinned(0)) if pinned else os.cpu_count() or 1
-    try:
-        quota, period = Path(quota_file).read_text(encoding="ascii").split()
-    except (OSError, ValueError):  # not Linux, or no such group: there is no quota
-        return cores
-    return cores if quota == "max" else max(1, min(cores, int(quota) // int(period)))
+    return max(1, min(cores, int(cpu_quota() or cores)))
 
 
 def threads_for(n_parameters):

@@ -361,16 +361,6 @@ def test_the_doctor_says_what_is_wrong(monkeypatch, capsys):
         assert text in report
 
 
-def test_a_containers_memory_limit_counts(tmp_path):
-    from course_lib.doctor import memory_limit
-
-    limit = tmp_path / "memory.max"
-    limit.write_text("1073741824\n")
-    assert memory_limit(limit) == 2**30
-    limit.write_text("max\n")
-    assert memory_limit(limit) == memory_limit(tmp_path / "missing") > 2**30
-
-
 # The real thing
 
 

@@ -32,22 +32,22 @@ def test_the_device_is_one_that_computes():
     assert torch.ones(2, device=training.device()).sum().item() == 2
 
 
-@pytest.mark.parametrize("text, cores", [("200000 100000", 2), ("50000 100000", 1), ("max 100000", 8), ("nonsense", 8)])
-def test_a_containers_quota_counts(tmp_path, monkeypatch, text, cores):
+@pytest.mark.parametrize("quota, cores", [(2.0, 2), (1.5, 1), (0.5, 1), (None, 8), (64.0, 8)])
+def test_a_containers_quota_counts(monkeypatch, quota, cores):
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: range(8), raising=False)
-    (tmp_path / "cpu.max").write_text(text, encoding="ascii")
-    assert training.available_cores(tmp_path / "cpu.max") == cores
-    assert training.available_cores(tmp_path / "missing") == 8
+    monkeypatch.setattr(training, "cpu_quota", lambda: quota)
+    assert training.available_cores() == cores
 
 
-def test_cores_that_are_held_back_are_not_counted(tmp_path, monkeypatch):
+def test_cores_that_are_held_back_are_not_counted(monkeypatch):
     """As by taskset, a queue's cpuset, or docker run --cpuset-cpus."""
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 5}, raising=False)
-    assert training.available_cores(tmp_path / "missing") == 2
+    monkeypatch.setattr(training, "cpu_quota", lambda: None)
+    assert training.available_cores() == 2
     monkeypatch.delattr("os.sched_getaffinity")  # macOS and Windows
-    assert training.available_cores(tmp_path / "missing") == 8
+    assert training.available_cores() == 8
 
 
 def test_small_models_get_one_thread():
