@@ -4,6 +4,7 @@ import functools
 import importlib
 import random
 import runpy
+import signal
 import sys
 import threading
 
@@ -217,6 +218,26 @@ def test_an_endless_loop_is_stopped_in_another_thread():
     thread.start()
     thread.join(20)
     assert found and found[0].status == "timeout"
+
+
+def test_the_stop_button_ends_a_check_and_is_no_verdict():
+    """Otherwise the learner would read that their function ends the program, and the check would go on."""
+    def interrupted(x, n_heads):
+        signal.raise_signal(signal.SIGINT)  # as Jupyter does it
+        return endless(x, n_heads)
+
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)]
+    with pytest.raises(KeyboardInterrupt, match="you stopped the check"):
+        check("split_heads", interrupted)
+    assert progress.events("exercise") == []
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)] == handlers
+
+
+def test_a_function_that_raises_an_interrupt_itself_is_told_so():
+    def leaves(x, n_heads):
+        raise KeyboardInterrupt
+
+    assert check("split_heads", leaves).mistake == "exits"
 
 
 def test_a_late_shot_never_escapes():

@@ -32,6 +32,10 @@ class TimeUp(BaseException):
     """Raised inside a call that takes too long. No Exception, so that `except Exception` does not swallow it."""
 
 
+class Stopped(KeyboardInterrupt):
+    """Raised inside a call when the learner interrupts the kernel; a KeyboardInterrupt may be the candidate's own."""
+
+
 @dataclass(frozen=True)
 class Raised:
     """An exception of the learner's, in words: it can be compared, kept and sent between processes."""
@@ -64,14 +68,16 @@ class InProcess:
         self.candidate, self.limit = candidate, LIMIT if limit is None else limit
 
     def call(self, args, grad=False):
-        """Call the candidate on copies of args. Never raises; the Outcome tells."""
+        """Call the candidate on copies of args. The Outcome tells; nothing is raised but Stopped, by the learner."""
         args = tuple(_copy(a, grad) for a in args)
         output = gradients = raised = None
         started = time.perf_counter()
         try:
-            with torch.set_grad_enabled(grad), _silence():
+            with torch.set_grad_enabled(grad), _silence(), _stop_button():
                 output = limited(lambda: self.candidate(*args), self.limit)
                 gradients = _gradients(output, args) if grad else None
+        except Stopped:
+            raise
         except BaseException as error:  # TimeUp included, and SystemExit from the learner's code
             raised = _describe(error)
         return Outcome(output, args, gradients, raised, time.perf_counter() - started)
@@ -85,20 +91,21 @@ def limited(function, limit):
 
 
 def _by_signal(function, limit):
-    state = SimpleNamespace(over=False)  # plain flags: a shot that lands inside a lock would leave it locked
+    state = SimpleNamespace(over=False, done=False)  # plain flags: a shot that lands inside a lock would leave it locked
 
     def shoot(signum, frame):
         if not state.over:
             raise TimeUp(f"stopped after {limit:g} s")
 
     def stop():
-        if not state.over:
+        if not state.done:
             state.over = True  # from here on there is no further shot
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler_before)
             if timer_before[0]:  # somebody else's alarm, pytest's for instance: let it go on
                 left = max(timer_before[0] - (time.monotonic() - started), 0.001)
                 signal.setitimer(signal.ITIMER_REAL, left, timer_before[1])
+            state.done = True  # an interrupt before this line comes back, and does it all again
 
     started = time.monotonic()
     handler_before = signal.signal(signal.SIGALRM, shoot)
@@ -157,6 +164,24 @@ def _raise_in(thread_id, exception):
     """Make a thread raise `exception` at its next step; None takes back one that has not been raised yet."""
     pointer = None if exception is None else ctypes.py_object(exception)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), pointer)
+
+
+@contextlib.contextmanager
+def _stop_button():
+    """Inside, an interrupt of the kernel raises Stopped: it is no verdict on the candidate, and ends the check."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def stop(signum, frame):
+        raise Stopped("you stopped the check")
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager
