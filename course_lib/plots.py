@@ -240,6 +240,8 @@ def live(records, label="loss", every=0.25):
                 draw(kept)
                 drawn = time.monotonic()
     except KeyboardInterrupt:
+        if hasattr(records, "close"):
+            records.close()  # stopped while drawing, the training would hold on to its threads and its mode
         draw(kept, done=True)
         raise KeyboardInterrupt(f"you stopped the training. {_in_words(kept, label)}") from None
     draw(kept, done=True)

@@ -92,6 +92,24 @@ def test_an_interrupted_live_shows_how_far_it_came_and_stops_the_cell(capsys):
     assert stopped.value.__suppress_context__  # no page of torch's own lines
 
 
+def test_a_live_that_is_stopped_while_it_draws_ends_the_training(monkeypatch):
+    def training():
+        try:
+            yield from records(9)
+        finally:
+            ended.append(True)
+
+    def draw(kept, done=False):
+        if not done:
+            raise KeyboardInterrupt
+
+    ended, given = [], training()
+    monkeypatch.setattr(plots, "_terminal_drawer", lambda label: draw)
+    with pytest.raises(KeyboardInterrupt):
+        plots.live(given, every=0)
+    assert ended == [True]
+
+
 def test_live_of_nothing(capsys):
     assert plots.live(iter([])) == []
     assert "no steps" in capsys.readouterr().out

@@ -83,6 +83,21 @@ def test_times_are_measured_for_each_layer_and_threads_are_left_alone():
     assert torch.get_num_threads() == threads
 
 
+def test_threads_are_given_back_when_the_measurement_is_stopped(monkeypatch):
+    def stopped(layer, x):
+        raise KeyboardInterrupt
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    monkeypatch.setattr(speed, "forward_and_backward", stopped)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            speed.milliseconds(8)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 12), st.integers(1, 14), st.integers(0, 100), st.sampled_from([1.0, 30.0, 1000.0]))
 def test_tiles_give_what_the_explicit_way_gives(T, S, tile_size, seed, size):

@@ -93,12 +93,14 @@ def milliseconds(T, batch=2, d_model=64, rounds=5, device="cpu", seed=0):
     x, took = torch.randn(batch, T, d_model, device=device), {name: [] for name in LAYERS}
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    for _ in range(rounds + 1):  # the first warms up and does not count
-        for name, layer in layers.items():
-            began = clock(device)
-            forward_and_backward(layer, x)
-            took[name].append(1000 * (clock(device) - began))
-    torch.set_num_threads(threads)
+    try:
+        for _ in range(rounds + 1):  # the first warms up and does not count
+            for name, layer in layers.items():
+                began = clock(device)
+                forward_and_backward(layer, x)
+                took[name].append(1000 * (clock(device) - began))
+    finally:
+        torch.set_num_threads(threads)
     return {name: statistics.median(times[1:]) for name, times in took.items()}
 
 
