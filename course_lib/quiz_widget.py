@@ -14,7 +14,7 @@ FILES = Path(__file__).parent / "widgets"
 
 class QuizWidget(anywidget.AnyWidget):
     """What the three views share: the files, plain text, and how the browser hears that all is kept."""
-    _esm = FILES / "quiz.js"
+    _esm = "\n".join((FILES / name).read_text(encoding="utf-8") for name in ("keys.js", "quiz.js"))
     _css = FILES / "quiz.css"
     view = traitlets.Unicode().tag(sync=True)
     saved = traitlets.Unicode().tag(sync=True)       # "" or why an answer is not on the disk

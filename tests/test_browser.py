@@ -154,6 +154,51 @@ def test_by_keyboard_alone(page, kind, role, name, keys, expression, wanted):
     assert pictures(found) != before or role == "checkbox"
     page.keyboard.press("x")  # JupyterLab would cut the cell
     assert cells(page) == count and control.evaluate("node => node === document.activeElement")
+    page.keyboard.press("Escape")  # back to the cell, where the arrow keys go on to the next one
+    assert focus(page).startswith("Code Cell") and active_cell(page) == NUMBER[kind]
+
+
+def focus(page):
+    """What has the focus, as a screen reader would name it."""
+    return page.evaluate("""() => { const node = document.activeElement;
+                                    return node.ariaLabel || node.innerText || node.tagName; }""")
+
+
+def active_cell(page):
+    return page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+
+
+@pytest.mark.parametrize(
+    "kind, name, says",
+    [
+        ("heads", "Width d_model", "Who looks most at what was asked for?"),
+        ("positions", "Width d_model", "d_model = "),
+        ("parameters", "Layers", "parameters. Built like "),
+        ("deployment", "Days", "energy of one answer, Wh: "),
+        ("generation", "Temperature", "tokens can be drawn"),
+        ("attention", "Layer", "looks most at"),
+    ],
+)
+def test_what_a_slider_leads_to_is_said_to_a_screen_reader(page, kind, name, says):
+    found = output(page, kind)
+    spoken = found.locator(".tx-spoken")
+    found.get_by_role("slider", name=name, exact=True).focus()
+    for key in ("Home", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(spoken).to_contain_text(says)
+    expect(spoken).to_have_role("status")
+
+
+def test_a_button_that_goes_out_hands_its_focus_on(page):
+    found = output(page, "generation")
+    labkit.kernel_eval(page, "generation.chosen = [5]")
+    found.get_by_role("button", name="One back").focus()
+    page.keyboard.press("Enter")
+    kernel_says(page, "generation.chosen", [])
+    expect(found.get_by_role("button", name="Take the likeliest")).to_be_focused()
+    labkit.kernel_eval(page, "generation.chosen = [generation.eos_id]")
+    expect(found.get_by_role("button", name="One back")).to_be_focused()
+    labkit.kernel_eval(page, "generation.chosen = []")
 
 
 @pytest.mark.parametrize(
@@ -213,6 +258,7 @@ def test_the_page_never_jumps(page):
 def test_a_map_reads_by_key_and_speaks_only_then(page):
     found = output(page, "heads")
     spoken = found.locator("[role=status]")
+    page.wait_for_timeout(600)  # what a slider led to is said when it has come to rest
     found.locator(".tx-cells").hover(position={"x": 60, "y": 12})
     expect(found.locator(".tx-reading")).to_contain_text("Head 1 gives position")
     before = spoken.inner_text()
@@ -283,6 +329,14 @@ def test_axe_finds_nothing(page, kind, theme):
     for details in found.locator("details").all():
         details.evaluate("node => { node.open = true; }")
     assert labkit.axe(page, found) == []
+
+
+def test_shift_and_enter_run_the_cell_from_within_a_view(page):
+    output(page, "deployment").get_by_role("slider", name="Days").focus()
+    labkit.kernel_eval(page, "deployment.days = 30")
+    page.keyboard.press("Shift+Enter")
+    kernel_says(page, "deployment.days", 365)  # a new view
+    assert active_cell(page) == NUMBER["deployment"] + 1
 
 
 def test_nothing_went_wrong_on_the_way(page):

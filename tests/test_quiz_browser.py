@@ -132,6 +132,11 @@ def test_a_number_with_a_known_slip_and_the_enter_key(page):
     box.fill("16 384")
     box.press("Enter")
     says(frame, r"^Correct\. ")
+    assert focus(page) == "Answer again"                 # the field is locked, and must not drop the focus
+
+
+def focus(page):
+    return page.evaluate("document.activeElement.innerText")
 
 
 def test_a_text_is_compared_and_marked_by_its_writer(page):
@@ -139,6 +144,10 @@ def test_a_text_is_compared_and_marked_by_its_writer(page):
     frame.get_by_role("button").click()
     says(frame, "^Write a sentence first")
     frame.get_by_role("textbox").fill("Heads get too narrow.")
+    before = position(page)
+    page.keyboard.press("Shift+Enter")                   # a new line, and not the next cell
+    page.keyboard.press("Backspace")
+    assert position(page) == before
     frame.get_by_role("button").click()
     says(frame, "^0 of 5 points ticked; 1 or more")
     assert frame.locator("q").count() == 3               # sample answers
@@ -176,7 +185,8 @@ def test_a_prediction_after_run_all_updates_the_comparison(page):
     shown, asked = labkit.cell(page, COMPARE).locator(".compare"), labkit.cell(page, PREDICT)
     assert "You did not commit" in shown.inner_text()
     asked.get_by_role("textbox", name="Your number").fill("0,9")
-    asked.get_by_role("button", name="Commit").click()
+    page.keyboard.press("Enter")
+    assert focus(page) == "Predict again"
     shown.get_by_text("You said 0.9; it is 0.37.").wait_for()
     assert kept(page, "prediction")[0]["late"] is True
 

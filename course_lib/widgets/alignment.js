@@ -46,6 +46,8 @@ function render({model, el}) {
     ),
   );
 
+  view.tells = () =>
+    [words, big, detail, here].map(part => part.textContent).join(" ");
   view.whenChanged(() => {
     const one = sentences[view.get("sentence") - 1],
       late = readings.indexOf(view.get("read_at")),

@@ -11,7 +11,7 @@ READINGS = ["the step that predicts the word", "the step that reads the word"]
 class AlignmentView(View):
     """The maps of a few sentences, from every layer and head, are sent once; choosing among them asks no Python."""
 
-    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "alignment.js")
+    _esm = source("keys.js", "family.js", "controls.js", "colours.js", "heat_map.js", "alignment.js")
     in_browser = ("sentence", "layer", "head", "read_at")
     sentence = Control()
     layer = Control()

@@ -10,7 +10,7 @@ LONGEST = 48  # tokens; longer maps cannot be read
 class AttentionView(View):
     """The model runs once for a sentence; choosing layers, heads and tokens happens in the browser."""
 
-    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "attention.js")
+    _esm = source("keys.js", "family.js", "controls.js", "colours.js", "heat_map.js", "attention.js")
     _css = source("family.css", "attention.css")
     in_browser = ("layer", "head", "query", "stretch")
     sentence = Control()

@@ -11,7 +11,7 @@ from course_lib.widgets.view import Control, View, floats, source
 class BlockView(View):
     """Every step's values are computed once, by the block itself; stepping happens in the browser."""
 
-    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "block.js")
+    _esm = source("keys.js", "family.js", "controls.js", "colours.js", "heat_map.js", "block.js")
     _css = source("family.css", "block.css")
     in_browser = ("step", "token")
     step = Control()

@@ -15,6 +15,7 @@ function render({model, el}) {
   const place = element("div"),
     note = element("p", {className: "tx-words"});
   view.body.append(place, note);
+  view.tells = () => view.get("result").rows.map(row => row.join(": ")).join("; ");
   view.whenChanged(() => {
     const {rows, speed} = view.get("result");
     place.replaceChildren(table("What follows from these assumptions", ["quantity", "value"], rows));

@@ -9,7 +9,7 @@ WATTS = [1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 700, 1000]
 class DeploymentView(View):
     """Nothing here is measured but the speed that it is given; the rest is arithmetic on assumptions."""
 
-    _esm = source("family.js", "controls.js", "deployment.js")
+    _esm = source("keys.js", "family.js", "controls.js", "deployment.js")
     parameters = Control()
     requests_per_day = Control()
     tokens_per_request = Control()

@@ -1,10 +1,4 @@
-// What every explorer shares: the frame, tables, words. view.py joins this file with others.
-
-// JupyterLab takes single keys for its own commands ("x" cuts the cell). Inside a view they belong to the view.
-function keepKeys(event) {
-  const chord = event.ctrlKey || event.metaKey || event.altKey;
-  if (!chord && event.key !== "Tab" && event.key !== "Escape") event.stopPropagation();
-}
+// What every explorer shares: the frame, tables, words. Uses keys.js; view.py joins this file with others.
 
 // element("p", {className: "tx-words"}, "some text", child, …)
 function element(name, properties = {}, ...children) {
@@ -69,7 +63,12 @@ function stage(model, el) {
   model.on("change:error", showError);
   showError();
   const ask = watchKernel(model, gone);
-  return {
+  let moved = -Infinity, // when a control was last moved of which the view itself said nothing
+    due = null;
+  const tell = () => {
+    if (spoken.textContent !== view.tells()) spoken.textContent = view.tells();
+  };
+  const view = {
     model,
     el,
     controls,
@@ -77,20 +76,32 @@ function stage(model, el) {
     limits: model.get("limits"),
     get: name => model.get(name),
     set(name, value) {
+      moved = performance.now();
       model.set(name, value);
       model.save_changes();
       ask();
     },
     // on key and click only, never while the mouse moves
     say(text) {
+      moved = -Infinity;
+      clearTimeout(due);
       spoken.textContent = text;
     },
+    // what a screen reader hears after a control was moved, where the view says nothing better
+    tells: () => body.querySelector(".tx-words")?.textContent ?? "",
     // draw now, and again when one of these changes (without names: when anything does)
     whenChanged(draw, ...names) {
-      for (const event of names.length ? names.map(name => `change:${name}`) : ["change"]) model.on(event, draw);
+      const redraw = () => {
+        draw();
+        clearTimeout(due);
+        // when a slider has come to rest; Python may take a while, but a redraw much later is none of the reader's
+        if (performance.now() - moved < 4000) due = setTimeout(tell, 500);
+      };
+      for (const event of names.length ? names.map(name => `change:${name}`) : ["change"]) model.on(event, redraw);
       draw();
     },
   };
+  return view;
 }
 
 // A real table: heads is one row of column names, rows are [name, value, …].

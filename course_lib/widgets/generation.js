@@ -90,11 +90,14 @@ function render({model, el}) {
   );
 
   view.whenChanged(() => {
-    const shown = view.get("result");
+    const shown = view.get("result"),
+      held = view.body.contains(document.activeElement);
     text.draw(shown);
     tokens.draw(shown);
     likeliest.disabled = draw.disabled = shown.ended;
     back.disabled = view.get("chosen").length === 0;
+    const now = document.activeElement; // a button that goes out would drop the focus
+    if (held && (now.disabled || !view.body.contains(now))) (back.disabled ? likeliest : back).focus();
     words.textContent =
       `${shown.possible} of ${shown.vocab_size} tokens can be drawn; ` +
       `the choice holds ${show(shown.entropy)} nats of surprise on average.`;

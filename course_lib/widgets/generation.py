@@ -12,7 +12,7 @@ AHEAD = 5  # tokens that a beam looks ahead
 class GenerationView(View):
     """The model runs once for each text; temperature, top-k and top-p work on the logits it gave."""
 
-    _esm = source("family.js", "controls.js", "generation.js")
+    _esm = source("keys.js", "family.js", "controls.js", "generation.js")
     _css = source("family.css", "generation.css")
     temperature = Control()
     top_k = Control()

@@ -8,7 +8,7 @@ from course_lib.widgets.view import Control, View, floats, source
 class HeadsView(View):
     """Where each head of a trained model looks, beside what that model gets right. Drawn wholly in the browser."""
 
-    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "heads.js")
+    _esm = source("keys.js", "family.js", "controls.js", "colours.js", "heat_map.js", "heads.js")
     _css = source("family.css", "heads.css")
     in_browser = ("n_heads", "d_model", "example")
     n_heads = Control()

@@ -13,7 +13,7 @@ PRESETS = ["none", "causal", "sliding window", "prefix", "padding"]
 class MaskView(View):
     """Real queries and keys of one trained layer, under a mask that the learner makes."""
 
-    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "mask.js")
+    _esm = source("keys.js", "family.js", "controls.js", "colours.js", "heat_map.js", "mask.js")
     T = Control()
     preset = Control()
     size = Control()

@@ -37,6 +37,7 @@ function render({model, el}) {
       panel("Inside one block", {from: 300, to: 420}, block, parts.details),
     ),
   );
+  view.tells = () => `${big.textContent} parameters. ${note.textContent}`;
   view.whenChanged(() => {
     const shown = view.get("result");
     big.textContent = thousands(shown.total);

@@ -13,7 +13,7 @@ GROUPS = {"attention": "attention", "cross-attention": "attention", "feed-forwar
 class ParametersView(View):
     """Every count comes from course_lib.counting; a published model is its printed configuration."""
 
-    _esm = source("family.js", "controls.js", "parameters.js")
+    _esm = source("keys.js", "family.js", "controls.js", "parameters.js")
     _css = source("family.css", "parameters.css")
     preset = Control()
     d_model = Control()

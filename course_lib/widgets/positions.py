@@ -16,7 +16,7 @@ MAPPED = 64  # more rows than this cannot be told apart in a picture
 class PositionsView(View):
     """Python fills the tables of every width once for a base; the browser compares their rows."""
 
-    _esm = source("family.js", "controls.js", "colours.js", "heat_map.js", "curves.js", "positions.js")
+    _esm = source("keys.js", "family.js", "controls.js", "colours.js", "heat_map.js", "curves.js", "positions.js")
     in_browser = ("d_model", "n_positions", "position")
     d_model = Control()
     n_positions = Control()

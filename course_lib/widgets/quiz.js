@@ -1,4 +1,4 @@
-// The browser's side of quiz.py: quizzes, predictions and comparisons with native, labelled controls.
+// Uses keys.js. The browser's side of quiz.py: quizzes, predictions and comparisons with native, labelled controls.
 // Marking happens here, so feedback comes at once and also on a page without a kernel; Python keeps the answers.
 
 const TRIES = 2;
@@ -13,12 +13,6 @@ function make(tag, properties = {}, ...children) {
   return node;
 }
 function html(tag, source, className = "") { return make(tag, {innerHTML: source, className}); }
-
-/** JupyterLab would take letters and arrows typed in an output for its own shortcuts. */
-function keepKeys(event) {
-  const chord = event.ctrlKey || event.metaKey || event.altKey;
-  if (!chord && event.key !== "Tab" && event.key !== "Escape") event.stopPropagation();
-}
 
 /** "85,054,464", "0,5", "1e3" and, where no percentage is asked for, "60%" as numbers; null if it is none. */
 export function parseNumber(text, unit) {
@@ -92,7 +86,11 @@ function number(item) {
       if (given != null) input.value = given;
       input.disabled = locked;
     },
-    enter: action => input.addEventListener("keydown", event => { if (event.key === "Enter") action(); }),
+    enter: action => input.addEventListener("keydown", event => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();   // else a button that gets the focus now would be pressed by the same key
+      action();
+    }),
   };
 }
 
@@ -212,7 +210,10 @@ function question(item, state, save, next) {
     render();
   }
   button.addEventListener("click", press);
-  control.enter?.(press);
+  control.enter?.(() => {
+    press();
+    if (state.done) button.focus();   // the field is locked now, and would drop the focus
+  });
   render();
   return frame;
 }
@@ -333,7 +334,10 @@ function predictView(model, el) {
     render();
   });
   skip.addEventListener("click", () => { save("committed", {skipped: true}); render(); commit.focus(); });
-  control.enter?.(() => commit.click());
+  control.enter?.(() => {
+    commit.click();
+    if ("given" in model.get("committed")) commit.focus();   // as above
+  });
   frame.append(control.node, make("div", {className: "row"}, commit, skip), status, line);
   el.append(frame);
   render();
