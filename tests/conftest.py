@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from notebook_runs import NOTEBOOKS, SOLVED_RUNS, start_solved_runs
+from notebook_runs import NOTEBOOKS, RUNS, start_runs
 
 from course_lib import journal
 
@@ -38,19 +38,19 @@ def about_notebooks(item):
 
 
 def pytest_collection_modifyitems(items):
-    """The notebooks come last: what they cost is measured when nothing else runs."""
+    """The notebooks come last: they run beside the other tests, and what seems dear is measured again alone."""
     items.sort(key=about_notebooks)
 
 
 def pytest_runtestloop(session):
-    """Two cores: notebooks run solved on one, from the start, while the other tests run on the other."""
+    """Two cores: notebooks run on one, from the start, while the other tests run on the other."""
     items = [item for item in session.items if about_notebooks(item) and "runs" in item.fixturenames]
     asked = {item.callspec.params["path"] for item in items if hasattr(item, "callspec")}
     if items:
-        folder = Path(tempfile.mkdtemp(prefix="course-lib-solved-"))
-        session.config.stash[SOLVED_RUNS] = start_solved_runs(sorted(asked) or NOTEBOOKS, folder)
+        folder = Path(tempfile.mkdtemp(prefix="course-lib-runs-"))
+        session.config.stash[RUNS] = start_runs(sorted(asked) or NOTEBOOKS, folder)
 
 
 def pytest_sessionfinish(session):
-    if SOLVED_RUNS in session.config.stash:
-        session.config.stash[SOLVED_RUNS][0].shutdown(wait=False, cancel_futures=True)
+    if RUNS in session.config.stash:
+        session.config.stash[RUNS][0].shutdown(wait=False, cancel_futures=True)

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-SOLVED_RUNS = pytest.StashKey()  # (the pool, {notebook: a future Run}) while tests run
+RUNS = pytest.StashKey()  # (the pool, {(notebook, "as shipped" or "solved"): a future Run}) while tests run
 
 
 @dataclass
@@ -134,13 +134,17 @@ def references():
     return {name: exercise.reference for name, exercise in all_exercises().items()}
 
 
-def start_solved_runs(notebooks, folder):
-    """Begin to run these notebooks solved, one after the other, beside whatever comes next. Returns pool, futures."""
+def start_runs(notebooks, folder):
+    """Begin to run these notebooks, solved and as shipped, one after the other, beside whatever comes next.
+
+    Returns the pool and {(notebook, "as shipped" or "solved"): a future Run}.
+    """
 
     def run_solved(path):
         variant = folder / f"{path.stem}_solved.ipynb"
         variant.write_text(json.dumps(solved(read(path), references())), encoding="utf-8")
-        return run(variant, folder / path.stem, prefix=offline())
+        return run(variant, folder / f"{path.stem}_solved", prefix=offline())
 
     pool = ThreadPoolExecutor(1)
-    return pool, {path: pool.submit(run_solved, path) for path in notebooks}
+    runs = {(path, "solved"): pool.submit(run_solved, path) for path in notebooks}
+    return pool, runs | {(path, "as shipped"): pool.submit(run, path, folder / path.stem) for path in notebooks}

@@ -1,9 +1,10 @@
 """Every notebook runs, as shipped and with its exercises solved, within its budget and off the network."""
 
 import json
+from concurrent.futures import wait
 
 import pytest
-from notebook_runs import NOTEBOOKS, ROOT, SOLVED_RUNS, offline, run, solved
+from notebook_runs import NOTEBOOKS, ROOT, RUNS, offline, run, solved
 
 CELL_SECONDS = 15
 NOTEBOOK_SECONDS = {"06_variants": 90}  # it runs the real language model; the others have
@@ -15,12 +16,9 @@ pytestmark = pytest.mark.timeout(1200)  # a notebook waits for those before it
 
 
 @pytest.fixture(scope="module")
-def runs(request, tmp_path_factory):
-    """{(notebook, "as shipped" or "solved"): a future Run}. The solved ones began with the first test (conftest.py);
-    those whose cost is measured come after them, one at a time, when nothing else runs."""
-    folder, (pool, variants) = tmp_path_factory.mktemp("notebooks"), request.config.stash[SOLVED_RUNS]
-    shipped = {(path, "as shipped"): pool.submit(run, path, folder / path.stem) for path in variants}
-    return shipped | {(path, "solved"): future for path, future in variants.items()}
+def runs(request):
+    """{(notebook, "as shipped" or "solved"): a future Run}. They began with the first test: see conftest.py."""
+    return request.config.stash[RUNS][1]
 
 
 def over_budget(result, seconds):
@@ -49,9 +47,12 @@ def test_runs_as_shipped(path, runs):
 
 
 @each_notebook
-def test_within_budget(path, runs):
-    result = runs[path, "as shipped"].result()
-    assert not over_budget(result, NOTEBOOK_SECONDS.get(path.stem, SECONDS))
+def test_within_budget(path, runs, tmp_path):
+    """Other tests ran beside it, which only makes it dearer: so what is too dear is measured again, alone."""
+    seconds = NOTEBOOK_SECONDS.get(path.stem, SECONDS)
+    if over_budget(runs[path, "as shipped"].result(), seconds):
+        wait(runs.values())
+        assert not over_budget(run(path, tmp_path / "alone"), seconds)
 
 
 @each_notebook
