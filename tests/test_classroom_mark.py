@@ -268,7 +268,20 @@ def test_a_bad_course_file_says_what_is_wrong(tmp_path, text, says):
 def test_loose_files_belong_to_the_name_before_the_notebooks(tmp_path):
     for name in (f"muster_anna_123_456_{NOTEBOOK}.ipynb", f"{NOTEBOOK}.ipynb"):
         (tmp_path / name).write_bytes(b"{}")
-    assert [s.learner for s in intake.gather([tmp_path], [NOTEBOOK])] == [NOTEBOOK, "muster_anna"]
+    assert {s.learner for s in intake.gather([tmp_path], [NOTEBOOK])} == {tmp_path.name, "muster_anna"}
+
+
+@pytest.mark.parametrize("given", ["Class", "Class/*", "Class/*/*.ipynb"])
+def test_a_folder_or_a_zip_given_by_itself_is_a_learner(tmp_path, given):
+    """Otherwise all are one learner, named like the notebook, who gets the best answer of each."""
+    for place in ("Anna_4711_assignsubmission_file_/{}", "Bo/{}", "Cem/notebooks/{}", "Cem/graded/cem_graded"):
+        file = tmp_path / "Class" / f"{place.format(NOTEBOOK)}.ipynb"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"{}")
+    with zipfile.ZipFile(tmp_path / "Class" / "Dee.zip", "w") as z:
+        z.writestr(f"{NOTEBOOK}.ipynb", b"{}")
+    found = {s.learner: len(s.notebooks) for s in intake.gather(sorted(tmp_path.glob(given)), [NOTEBOOK, "cem_graded"])}
+    assert found == ({"Anna": 1, "Bo": 1} if given.endswith(".ipynb") else {"Anna": 1, "Bo": 1, "Cem": 2, "Dee": 1})
 
 
 def test_loose_graded_files_belong_to_their_learner_too(tmp_path):

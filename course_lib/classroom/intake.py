@@ -2,6 +2,7 @@
 
 The learner is the name of the folder just inside what was given (`Anna Muster_4711_assignsubmission_file_` becomes
 `Anna Muster`), or the part of a loose file's name that stands before the notebook's name (`muster_anna_01_multi…`).
+Where neither names anybody, it is what was given: of `Class/*` each folder or zip, of `Class/*/*.ipynb` each folder.
 Whoever handed in something, but no notebook, has a Submission all the same, with a note.
 """
 
@@ -14,6 +15,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 LARGEST = 300 << 20  # bytes of one file; a larger one is reported, not read
+OURS = ("notebooks", "graded")  # the course's own folders: who hands in all of it is named by what stands around them
 DEEPEST, MOST = 3, 5000  # zips in zips; files of one zip
 
 
@@ -41,12 +43,11 @@ def gather(paths, known):
 
     Raises OSError for a path that is none, or a zip that cannot be opened.
     """
-    found, names = {}, {}
+    found = {}
     for path in map(Path, paths):
         for place, file in _files(path):
             folder, _, rest = place.partition("/") if "/" in place else ("", "", place)
-            learner = _learner(folder, rest, known)
-            learner = names.setdefault((learner, folder if "/" in place else ""), learner)
+            learner = _learner(folder, rest, known, path)
             submission = found.setdefault(learner, Submission(learner))
             if isinstance(file, str):
                 submission.notes.append(file)
@@ -59,10 +60,21 @@ def gather(paths, known):
     return [found[name] for name in sorted(found)]
 
 
-def _learner(folder, name, known):
-    """The learner's name from the folder, or from what stands before the notebook's name."""
+def _person(folder):
+    """A folder's name without what Moodle adds to it."""
+    return re.sub(r"_\d+_assignsubmission_.*$", "", folder).strip() or folder
+
+
+def _given(path):
+    """The learner's name from the folder or zip that was given, or from the folder of the notebook that was."""
+    path = path.resolve()
+    return _person(path.name if path.is_dir() else path.stem if path.suffix.lower() == ".zip" else path.parent.name)
+
+
+def _learner(folder, name, known, path):
+    """The learner's name from the folder, or from what stands before the notebook's name, or else from the path given."""
     if folder:
-        return re.sub(r"_\d+_assignsubmission_.*$", "", folder).strip() or folder
+        return _given(path) if folder in OURS else _person(folder)
     stem = PurePosixPath(name).stem
     for notebook in known:
         before, match, _ = stem.partition(notebook)
@@ -70,6 +82,8 @@ def _learner(folder, name, known):
             return re.sub(r"(_LATE)?(_\d+)+$", "", before.strip("_- ")) or stem
         if match and notebook.endswith("_graded"):
             return notebook.removesuffix("_graded")
+        if match:
+            return _given(path)
     return stem
 
 
