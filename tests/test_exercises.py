@@ -7,6 +7,7 @@ import runpy
 import signal
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -184,6 +185,23 @@ def test_no_odd_answer_breaks_a_check(name):
 def test_an_unknown_name_lists_the_names():
     with pytest.raises(ValueError, match="split_heads"):
         check("splitheads", len)
+
+
+def waits_for_a_busy_machine(x, gamma, beta, eps=1e-5):
+    time.sleep(0.02)
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+
+
+def works_for_nothing(x, gamma, beta, eps=1e-5):
+    end = time.process_time() + 0.02
+    while time.process_time() < end:
+        pass
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+
+
+def test_a_busy_machine_makes_no_answer_slow():
+    assert check("layer_norm", waits_for_a_busy_machine).remark is None
+    assert "slow" in check("layer_norm", works_for_nothing).remark
 
 
 # ---- endless loops ------------------------------------------------------------

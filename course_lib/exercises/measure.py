@@ -265,11 +265,11 @@ def lets_gradients_through(seen):
 def speed(seen):
     """Much slower than the library's on the same probes."""
     right = type(seen.runner)(seen.exercise.reference)
-    slowest = max((i for i in seen.valid), key=lambda i: seen.again[i].seconds)
-    seconds = min(seen.again[slowest].seconds, seen.runner.call(seen.probes[slowest].args).seconds)
+    slowest = max((i for i in seen.valid), key=lambda i: seen.again[i].cpu)
+    seconds = min(seen.again[slowest].cpu, seen.runner.call(seen.probes[slowest].args).cpu)
     if seconds < 0.005:
         return None
-    usual = right.call(seen.probes[slowest].args).seconds
+    usual = right.call(seen.probes[slowest].args).cpu
     return "It is slow: a Python loop where one tensor operation would do?" if seconds > 30 * usual else None
 
 

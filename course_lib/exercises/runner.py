@@ -58,7 +58,8 @@ class Outcome:
     inputs_after: tuple  # the arguments as the call left them
     gradients: tuple | None  # of the summed output with respect to each argument; None where there is none
     raised: Raised | None
-    seconds: float
+    seconds: float  # by the clock
+    cpu: float = 0.0  # CPU seconds: what a busy machine does not add to
 
 
 class InProcess:
@@ -71,7 +72,7 @@ class InProcess:
         """Call the candidate on copies of args. The Outcome tells; nothing is raised but Stopped, by the learner."""
         args = tuple(_copy(a, grad) for a in args)
         output = gradients = raised = None
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         try:
             with torch.set_grad_enabled(grad), _silence(), _stop_button():
                 output = limited(lambda: self.candidate(*args), self.limit)
@@ -80,7 +81,7 @@ class InProcess:
             raise
         except BaseException as error:  # TimeUp included, and SystemExit from the learner's code
             raised = _describe(error)
-        return Outcome(output, args, gradients, raised, time.perf_counter() - started)
+        return Outcome(output, args, gradients, raised, time.perf_counter() - started, time.process_time() - worked)
 
 
 def limited(function, limit):
