@@ -53,6 +53,7 @@ MARKER = os.path.join(VENV, "course_lib.json")      # written last: what a finis
 TORCH = "torch==2.13.0"     # installed first and alone, so that nothing else chooses a build of several GB
 CPU_BUILDS = "https://download.pytorch.org/whl/cpu"     # PyTorch's own builds without the CUDA libraries
 SPACE_NEEDED = 2.5e9        # bytes: the packages, and pip's own copies while it works
+SPACE_FOR_CUDA = 6e9        # bytes more, where PyTorch brings NVIDIA's libraries with it
 MISLEADING = ("PYTHONHOME", "PYTHONPATH", "PYTHONSAFEPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX")
 
 
@@ -149,11 +150,14 @@ def set_up(extras):
         if done is not None and set(extras) <= set(done):
             return                              # another start finished it while this one waited
         extras = sorted(set(extras) | set(done or ()))
-        say("Setting up the course in .venv: once, for some minutes, about 1.5 GB. Ctrl-C does no harm.")
-        make_venv()
+        builds = cpu_builds()
+        cuda = sys.platform.startswith("linux") and not builds
+        say("Setting up the course in .venv: once, for some minutes, %s. Ctrl-C does no harm."
+            % ("up to 5.5 GB with NVIDIA's libraries" if cuda else "about 1.5 GB"))
+        make_venv(SPACE_NEEDED + SPACE_FOR_CUDA * cuda)
         with contextlib.suppress(FileNotFoundError):
             os.remove(MARKER)
-        pip(VENV_PYTHON, ["install"] + cpu_builds() + [TORCH])
+        pip(VENV_PYTHON, ["install"] + builds + [TORCH])
         pip(VENV_PYTHON, ["install"] + requirements(extras))
         link_checkout()
         with open(MARKER, "w", encoding="utf-8") as file:
@@ -191,14 +195,14 @@ def taken(file):
     return False
 
 
-def make_venv():
-    """Python's own kind of environment, in .venv. A broken one is replaced; one that works stays."""
+def make_venv(needed=SPACE_NEEDED):
+    """Python's own kind of environment, in .venv, if there are `needed` bytes. A broken one is replaced; a good one stays."""
     if is_healthy():
         return
     free = shutil.disk_usage(ROOT).free
-    if free < SPACE_NEEDED:
+    if free < needed:
         raise Stop("There is too little room on the disk: the course needs %.1f GB in %s, and has %.1f."
-                   % (SPACE_NEEDED / 1e9, ROOT, free / 1e9))
+                   % (needed / 1e9, ROOT, free / 1e9))
     if os.path.exists(VENV):
         say("The folder .venv is half made: making it anew.")
     made = importlib.util.find_spec("ensurepip") and subprocess.call(
@@ -224,8 +228,9 @@ def pip(python, arguments, quiet=False):
 def reason(log):
     """Why pip failed and what to do about it, in a sentence, from what pip logged."""
     if "No space left on device" in log:
-        return ("The disk is full: make %.1f GB free, also where temporary files go (%s), and start again."
-                % (SPACE_NEEDED / 1e9, tempfile.gettempdir()))
+        return ("The disk is full: make %.1f GB free (%.1f where PyTorch brings NVIDIA's libraries), also where "
+                "temporary files go (%s), and start again."
+                % (SPACE_NEEDED / 1e9, (SPACE_NEEDED + SPACE_FOR_CUDA) / 1e9, tempfile.gettempdir()))
     if re.search("NewConnectionError|NameResolutionError|TimeoutError|ProxyError|SSLError|broken by", log):
         return ("The packages cannot be fetched, for the package index does not answer: look at the network "
                 "(behind a proxy, set HTTPS_PROXY), and start again; what has come already stays.")

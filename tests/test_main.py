@@ -167,6 +167,17 @@ def test_a_full_disk_before_the_start(checkout, monkeypatch):
         start.make_venv()
 
 
+@pytest.mark.parametrize(("builds", "platform", "room"), [(["CPU"], "linux", 2.5), ([], "linux", 8.5), ([], "darwin", 2.5)])
+def test_a_set_up_with_cuda_asks_for_the_room_that_it_takes(checkout, monkeypatch, capsys, builds, platform, room):
+    """Without the question the disk is full in the middle of it, as with 4 GB free on a machine with a card."""
+    monkeypatch.setattr(start, "cpu_builds", lambda: builds)
+    monkeypatch.setattr(start.sys, "platform", platform)
+    monkeypatch.setattr(start.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**10, 10**10, 10**9))
+    with pytest.raises(start.Stop, match=f"needs {room} GB in"):
+        start.set_up([])
+    assert ("NVIDIA" in capsys.readouterr().out) == (room > 2.5)
+
+
 def test_a_python_without_venv(checkout, monkeypatch):
     monkeypatch.setattr(start.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(start.Stop, match=rf"sudo apt install python3\.{sys.version_info[1]}-venv"):
