@@ -92,7 +92,7 @@ def test_steps_are_ordered_by_keyboard_and_focus_follows_the_step(page):
         frame.get_by_role("button", name=f"Move up: {step}").focus()
         page.keyboard.press("Enter")
         assert step in page.evaluate("document.activeElement.getAttribute('aria-label')")
-    assert "now step 1 of 6" in frame.get_by_role("status").first.inner_text()
+    assert f"Now step 1 of 6: {step}" == frame.get_by_role("status").first.inner_text()
     frame.get_by_role("button", name="Check").click()
     says(frame, r"^Not yet\. Step \d belongs elsewhere")
     order = [i["text"] for i in json.loads(labkit.kernel_eval(page, "print(json.dumps(steps.items[0]['steps']))"))]

@@ -13,7 +13,7 @@ function render({model, el}) {
     sentences.map(s => s.source.join(" ")),
   );
   choice(view, "read_at", "Read each word at", readings);
-  choice(view, "layer", "Layer");
+  if (view.limits.layer.length > 1) choice(view, "layer", "Layer");
   choice(
     view,
     "head",

@@ -23,7 +23,7 @@ function range(stage, name, text, {ticks = false, wide = false, text: inWords = 
   const values = valuesOf(stage.limits[name]),
     id = freshId();
   const input = element("input", {type: "range", id, min: 0, max: values.length - 1, step: 1});
-  const shown = element("output", {htmlFor: id}),
+  const shown = element("output", {htmlFor: id, ariaLive: "off"}), // the slider itself says its value
     label = element("label", {htmlFor: id}, text);
   const row = element("div", {}, label, shown);
   const control = labelled(row, input);

@@ -107,7 +107,7 @@ function order(item) {
     draw();
     const buttons = [...list.children[target].querySelectorAll("button")];
     (buttons.find(b => b.dataset.by === String(by) && !b.disabled) || buttons.find(b => !b.disabled)).focus();
-    live.textContent = `${plain(step)}: now step ${target + 1} of ${current.length}.`;
+    live.textContent = `Now step ${target + 1} of ${current.length}: ${plain(step)}`;
   }
   function arrow(place, by) {
     const button = make("button", {type: "button", textContent: by < 0 ? "↑" : "↓"});
