@@ -281,6 +281,16 @@ def test_a_late_shot_never_escapes():
     assert ended == [True, True]
 
 
+def test_a_shot_at_the_very_start_does_not_escape_either():
+    handler, shots = signal.getsignal(signal.SIGALRM), 0
+    for _ in range(20):
+        try:
+            runner.limited(lambda: None, 1e-6)
+        except runner.TimeUp:
+            shots += 1
+    assert shots and signal.getsignal(signal.SIGALRM) is handler
+
+
 # ---- what a check leaves behind ------------------------------------------------------------
 
 

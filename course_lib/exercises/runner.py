@@ -108,10 +108,14 @@ def _by_signal(function, limit):
                 signal.setitimer(signal.ITIMER_REAL, left, timer_before[1])
             state.done = True  # an interrupt before this line comes back, and does it all again
 
+    def run():
+        signal.setitimer(signal.ITIMER_REAL, limit, AGAIN)  # not before: a shot outside _stopping would end without stop
+        return function()
+
     started = time.monotonic()
+    timer_before = signal.setitimer(signal.ITIMER_REAL, 0)
     handler_before = signal.signal(signal.SIGALRM, shoot)
-    timer_before = signal.setitimer(signal.ITIMER_REAL, limit, AGAIN)
-    return _stopping(function, stop)
+    return _stopping(run, stop)
 
 
 def _by_thread(function, limit):
