@@ -31,6 +31,11 @@ def available_cores():
     return max(1, min(cores, int(cpu_quota() or cores)))
 
 
+# torch starts a thread for each core of the host; in a container that may use few of them, all would wait for each other
+if torch.get_num_threads() > available_cores():
+    torch.set_num_threads(available_cores())
+
+
 def threads_for(n_parameters):
     """Threads that pay off: one for this course's small models, where a second costs more than it gives."""
     return 1 if n_parameters < 5_000_000 else available_cores()

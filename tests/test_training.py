@@ -50,6 +50,15 @@ def test_cores_that_are_held_back_are_not_counted(monkeypatch):
     assert training.available_cores() == 8
 
 
+@pytest.mark.parametrize("quota, threads", [(2.0, 2), (None, 4)])
+def test_torch_takes_no_more_threads_than_a_containers_quota(quota, threads):
+    code = ("import os, torch\nfrom course_lib import cgroups\ntorch.set_num_threads(4)\n"
+            "os.sched_getaffinity = lambda process: range(4)\n"
+            f"cgroups.cpu_quota = lambda: {quota}\nimport course_lib.training\nprint(torch.get_num_threads())")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=200)
+    assert done.stdout.split() == [str(threads)]
+
+
 def test_small_models_get_one_thread():
     assert training.threads_for(100_000) == 1
     assert training.threads_for(50_000_000) == training.available_cores()
