@@ -154,6 +154,7 @@ def test_by_keyboard_alone(page, kind, role, name, keys, expression, wanted):
     assert pictures(found) != before or role == "checkbox"
     page.keyboard.press("x")  # JupyterLab would cut the cell
     assert cells(page) == count and control.evaluate("node => node === document.activeElement")
+    assert control.evaluate("node => getComputedStyle(node).outline").endswith("solid 3px")  # JupyterLab has 2px
     page.keyboard.press("Escape")  # back to the cell, where the arrow keys go on to the next one
     assert focus(page).startswith("Code Cell") and active_cell(page) == NUMBER[kind]
 

@@ -71,6 +71,7 @@ def test_one_answer_by_keyboard_with_a_second_try(page):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")                     # C
     page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outline").endswith("solid 3px")    # the Check button
     page.keyboard.press("x")                             # would cut the cell
     page.keyboard.press("Enter")
     says(frame, r"^Not yet\. That is the number of heads.*second try")
