@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import unicodedata
 import zipfile
 from datetime import datetime
 
@@ -282,6 +283,18 @@ def test_a_folder_or_a_zip_given_by_itself_is_a_learner(tmp_path, given):
         z.writestr(f"{NOTEBOOK}.ipynb", b"{}")
     found = {s.learner: len(s.notebooks) for s in intake.gather(sorted(tmp_path.glob(given)), [NOTEBOOK, "cem_graded"])}
     assert found == ({"Anna": 1, "Bo": 1} if given.endswith(".ipynb") else {"Anna": 1, "Bo": 1, "Cem": 2, "Dee": 1})
+
+
+def test_a_name_that_a_mac_wrote_is_found_in_the_roster(tmp_path):
+    """Otherwise variants are marked with everybody's numbers, and right answers fail."""
+    course = tasks.Course("", (NOTEBOOK,), (), roster=("Jörg", "Zoë"))
+    for place in ("Jörg Öz/{}", "Zoë_{}", "Zoë_graded"):
+        file = tmp_path / unicodedata.normalize("NFD", f"{place.format(NOTEBOOK)}.ipynb")
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"{}")
+    found = {s.learner: len(s.notebooks) for s in intake.gather([tmp_path], roster.handed_out(course))}
+    assert found == {"Jörg Öz": 1, "Zoë": 2}
+    assert [roster.numbers_of(learner, course) for learner in found] == ["Jörg", "Zoë"]
 
 
 def test_loose_graded_files_belong_to_their_learner_too(tmp_path):

@@ -8,6 +8,7 @@ Whoever handed in something, but no notebook, has a Submission all the same, wit
 
 import io
 import re
+import unicodedata
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -62,7 +63,12 @@ def gather(paths, known):
 
 def _person(folder):
     """A folder's name without what Moodle adds to it."""
-    return re.sub(r"_\d+_assignsubmission_.*$", "", folder).strip() or folder
+    return re.sub(r"_\d+_assignsubmission_.*$", "", _composed(folder)).strip() or folder
+
+
+def _composed(name):
+    """A Mac writes a letter such as ö as two characters, o and its dots: here it is one, as in the roster."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _given(path):
@@ -75,7 +81,7 @@ def _learner(folder, name, known, path):
     """The learner's name from the folder, or from what stands before the notebook's name, or else from the path given."""
     if folder:
         return _given(path) if folder in OURS else _person(folder)
-    stem = PurePosixPath(name).stem
+    stem = _composed(PurePosixPath(name).stem)
     for notebook in known:
         before, match, _ = stem.partition(notebook)
         if match and before.strip("_- "):
