@@ -9,6 +9,7 @@ import warnings
 import notebook_gates
 import pytest
 import tree_gates
+import yaml
 from notebook_runs import NOTEBOOKS, ROOT, read
 
 notebook_gate = pytest.mark.parametrize("gate", notebook_gates.GATES, ids=lambda gate: gate.__name__)
@@ -20,6 +21,17 @@ tree_gate = pytest.mark.parametrize("gate", tree_gates.GATES, ids=lambda gate: g
 def test_notebook(gate, path):
     problems = gate(read(path))
     assert not problems, "\n".join(problems)
+
+
+def test_the_commit_hook_leaves_every_notebook_as_it_is():
+    """Else a first commit rewrites whole files, cell ids included."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+    entry = next(hook["entry"] for hook in hooks if hook["id"] == "nbstripout").split()
+    assert entry[0] == "python"
+    done = subprocess.run(
+        [sys.executable, *entry[1:], "--verify", *map(str, NOTEBOOKS)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, f"`{' '.join(entry)}` would change: {done.stdout}{done.stderr}"
 
 
 @tree_gate
