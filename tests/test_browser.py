@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.skipif(labkit.CHROMIUM is None, reason=labkit.WHY_NOT)
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 SETUP = """
+from dataclasses import replace
 import torch
 from types import SimpleNamespace
 from course_lib.models import Decoder, Encoder, EncoderDecoder, TransformerConfig
@@ -29,7 +30,7 @@ data = french(500, 20)
 words = data.target_vocabulary.words
 size = max(len(data.source_vocabulary), len(data.target_vocabulary))
 sizes = TransformerConfig(vocab_size=size, d_model=32, n_heads=4, n_layers=2, d_ff=64, max_len=32)
-encoder, decoder, both = Encoder(sizes).eval(), Decoder(sizes).eval(), EncoderDecoder(sizes).eval()
+encoder, decoder, both = Encoder(sizes).eval(), Decoder(sizes).eval(), EncoderDecoder(replace(sizes, n_layers=1)).eval()
 names = "the animal did not cross the street because it was tired".split()
 tokens = torch.arange(3, 3 + len(names))[None]
 
@@ -219,6 +220,12 @@ def test_a_choice(page, kind, label, expression, wanted):
     page.keyboard.press("ArrowDown")
     kernel_says(page, expression, wanted)
     assert pictures(found) != before
+
+
+def test_a_model_of_one_layer_gives_no_choice_of_layers(page):
+    found = output(page, "alignment")
+    assert found.get_by_role("combobox", name="Layer").count() == 0
+    assert found.get_by_role("combobox", name="Head", exact=True).count() == 1
 
 
 def test_by_mouse(page):
