@@ -215,6 +215,13 @@ def test_markov_batches_are_shifted_once():
         source.score(torch.full((1, 5), 8))
 
 
+def test_sampling_does_not_import_torchs_compiler():
+    """It takes two CPU seconds and 44 MB, and an interrupt in the middle of it spoils the kernel for good."""
+    code = ("import sys\nfrom course_lib.tasks import markov\nmarkov.MarkovSource(4, order=2).sample(3, 5)\n"
+            "sys.exit('sympy' in sys.modules)")  # fmt: skip
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 # --- text
 
 

@@ -42,7 +42,8 @@ class MarkovSource:
             raise ValueError(f"a source of order {self.order} needs T ≥ {self.order}; got {T}")
         generator = torch.Generator().manual_seed(seed)
         first = torch.multinomial(self.start.flatten(), n, replacement=True, generator=generator)
-        tokens = list(torch.unravel_index(first, self.start.shape))
+        places = reversed(range(self.order))  # a group is a number in base V; torch.unravel_index imports a compiler
+        tokens = [first // self.vocab_size**place % self.vocab_size for place in places]
         while len(tokens) < T:
             probabilities = self.table[tuple(tokens[-self.order :])]  # (n, V)
             tokens.append(torch.multinomial(probabilities, 1, generator=generator)[:, 0])
