@@ -78,13 +78,15 @@ def nothing_hidden(notebook):
 
 
 def format_is_current(notebook):
-    """nbformat 4.5 with an id of its own for each cell, and Python's ordinary kernel."""
+    """nbformat 4.5 with an id of its own for each cell, sources line by line, and Python's ordinary kernel."""
     problems = []
     if (notebook["nbformat"], notebook["nbformat_minor"]) < (4, 5):
         problems.append("the format is older than 4.5")
     ids = [cell.get("id") for cell in notebook["cells"]]
     if None in ids or len(set(ids)) < len(ids):
         problems.append("cell ids are missing or doubled")
+    if any(isinstance(cell["source"], str) for cell in notebook["cells"]):
+        problems.append("a source is one string: as a list of lines, as JupyterLab saves it, a diff shows the line")
     if notebook["metadata"].get("kernelspec", {}).get("name") != "python3":
         problems.append("the kernel is not python3")
     return problems

@@ -93,12 +93,12 @@ def cell(text, *tags, **metadata):
         "execution_count": None,
         "outputs": [],
         "metadata": {**({"tags": list(tags)} if tags else {}), **metadata},
-        "source": text,
+        "source": text.splitlines(keepends=True),
     }
 
 
 def prose(text):
-    return {"cell_type": "markdown", "id": f"m{abs(hash(text)) % 10**8}", "metadata": {}, "source": text}
+    return {"cell_type": "markdown", "id": f"m{abs(hash(text)) % 10**8}", "metadata": {}, "source": text.splitlines(keepends=True)}
 
 
 STUB = 'def split_heads(x, n_heads):\n    """x (B, T, d_model) -> (B, h, T, d_k)."""\n    ...'
@@ -160,6 +160,7 @@ BAD_NOTEBOOKS = [
     ("nothing_hidden", replaced(6, cell("x", "hide-input")), "hidden"),
     ("format_is_current", good() | {"nbformat_minor": 4}, "older"),
     ("format_is_current", changed(6, id=good()["cells"][5]["id"]), "doubled"),
+    ("format_is_current", changed(6, source="x = 1"), "one string"),
     ("format_is_current", good() | {"metadata": {"kernelspec": {"name": "mine"}}}, "kernel"),
     ("plain_python", replaced(6, cell("%matplotlib inline")), "magic"),
     ("plain_python", replaced(6, cell("!pip install torch")), "magic"),
