@@ -49,7 +49,8 @@ def gap_is_open(candidate):
     """True if `...` still stands in the place of a value: `name = ...`, `x / ...`, `f(...)`. `x[..., 0]` is no gap."""
     code = None if inspect.isclass(candidate) else code_of(candidate)
     steps = [] if code is None else list(dis.get_instructions(code))
-    return any(_is_a_gap(one, two) for one, two in zip(steps, steps[1:], strict=False))
+    following = steps[1:] + steps[-1:]  # the last, where nothing follows: in Python 3.12 and 3.13 `return ...` is one step
+    return any(_is_a_gap(one, two) for one, two in zip(steps, following, strict=True))
 
 
 def _is_a_gap(one, two):
