@@ -7,8 +7,8 @@ import runpy
 import signal
 import sys
 import threading
-from types import SimpleNamespace
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
