@@ -95,9 +95,9 @@ def marked_part(item, state):
 def still_yours(notebook, *exercises):
     """A page with the exercises (by name) and quiz items of a notebook that are not passed yet."""
     done = progress.passed()
-    items = [item["id"] for item in quiz_bank.load(notebook)["items"] if item["kind"] != "drill"]
+    items = [item for item in quiz_bank.load(notebook)["items"] if item["kind"] != "drill"]
     left = {"Exercises to pass": [name for name in exercises if name not in done],
-            "Quiz items to answer": [id for id in items if f"{notebook}/{id}" not in done]}
+            "Quiz items to answer": [quiz_bank.title(item) for item in items if f"{notebook}/{item['id']}" not in done]}
     left = {heading: lines for heading, lines in left.items() if lines} or {"Nothing": ["All of this notebook is done."]}
     not_saved = {"About the files": [progress.warning()]} if progress.warning() else {}
     return progress.Page("Still yours to do", left | not_saved)

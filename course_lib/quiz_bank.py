@@ -61,6 +61,12 @@ def find_item(notebook, id):
     return items[id]
 
 
+def title(item):
+    """What a list of questions shows: the item's title, or "which_pairs" as "Which pairs"."""
+    words = item["id"].replace("_", " ")
+    return item.get("title", words[0].upper() + words[1:])
+
+
 def find_prediction(id):
     """(notebook, prediction) for a prediction's id, which is unique in the whole course."""
     known = {}

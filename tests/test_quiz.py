@@ -234,14 +234,14 @@ def test_an_outcome_must_be_one_of_the_letters():
 def test_still_yours_lists_what_is_not_passed():
     page = still_yours(NOTEBOOK, "split_heads", "merge_heads")
     assert page.sections["Exercises to pass"] == ["split_heads", "merge_heads"]
-    assert page.sections["Quiz items to answer"] == ["Q1", "which_pairs", "parameters", "important_head", "Q4"]
+    assert page.sections["Quiz items to answer"] == ["Q1", "Which pairs", "Parameters", "Important head", "Q4"]
     progress.record("exercise", "split_heads", status="passed", mistake=None)
     progress.record("exercise", "merge_heads", status="failed", mistake="wrong-axis")
     answer(ask(NOTEBOOK), "Q1", "B")
     answer(ask(NOTEBOOK), "parameters", 1)
     page = still_yours(NOTEBOOK, "split_heads", "merge_heads")
     assert page.sections["Exercises to pass"] == ["merge_heads"]
-    assert page.sections["Quiz items to answer"] == ["which_pairs", "parameters", "important_head", "Q4"]
+    assert page.sections["Quiz items to answer"] == ["Which pairs", "Parameters", "Important head", "Q4"]
 
 
 def test_still_yours_says_what_the_disk_does_not_take(monkeypatch, tmp_path):

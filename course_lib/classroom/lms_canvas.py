@@ -6,7 +6,8 @@ what it says to every wrong answer. A drill becomes a group of DRAWS questions o
 
 import xml.etree.ElementTree as ET
 
-from course_lib.classroom.lms_texts import add, drawn, exact, page, question, remarks, slips, title, xml_bytes, zipped
+from course_lib.classroom.lms_texts import add, drawn, exact, page, question, remarks, slips, xml_bytes, zipped
+from course_lib.quiz_bank import title
 
 DRAWS = 20  # questions that stand for a drill
 QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"

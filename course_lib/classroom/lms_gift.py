@@ -9,7 +9,8 @@ becomes matching. The signs ~ = # { } : \ have a backslash before them wherever 
 import re
 
 from course_lib.classroom.lms_moodle import shares
-from course_lib.classroom.lms_texts import drawn, exact, page, question, remarks, title
+from course_lib.classroom.lms_texts import drawn, exact, page, question, remarks
+from course_lib.quiz_bank import title
 
 DRAWS = 10  # questions that stand for a drill
 

@@ -7,7 +7,8 @@ numbers for each attempt. An item to be ordered becomes a matching question, whi
 import ast
 import xml.etree.ElementTree as ET
 
-from course_lib.classroom.lms_texts import add, drawn, exact, names_in, page, question, remarks, title, xml_bytes
+from course_lib.classroom.lms_texts import add, drawn, exact, names_in, page, question, remarks, xml_bytes
+from course_lib.quiz_bank import title
 from course_lib.quiz_numbers import in_words
 
 ROWS = 40  # of drawn numbers in a drill

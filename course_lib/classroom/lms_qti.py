@@ -8,7 +8,8 @@ import ast
 import itertools
 import xml.etree.ElementTree as ET
 
-from course_lib.classroom.lms_texts import add, exact, names_in, page, question, remarks, title, xml_bytes
+from course_lib.classroom.lms_texts import add, exact, names_in, page, question, remarks, xml_bytes
+from course_lib.quiz_bank import title
 
 QTI = "http://www.imsglobal.org/xsd/imsqti_v2p1"
 OPERATORS = {ast.Add: "sum", ast.Sub: "subtract", ast.Mult: "product", ast.Div: "divide", ast.Pow: "power",

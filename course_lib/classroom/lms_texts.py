@@ -42,12 +42,6 @@ def names_in(drill):
     return [*drill["numbers"], *drill.get("compute", {})]
 
 
-def title(item):
-    """What a list of questions shows: its title, or "which_pairs" as "Which pairs"."""
-    words = item["id"].replace("_", " ")
-    return item.get("title", words[0].upper() + words[1:])
-
-
 def slips(item):
     """HTML: what to say to each wrong number that people reach."""
     return " ".join(f"<b>{in_words(slip['value'])}</b>: {page(slip['why'])}" for slip in item.get("slips", []))

@@ -170,9 +170,10 @@ const controls = {
   one: item => choice(item, "radio"), several: item => choice(item, "checkbox"), number, order,
 };
 
+const titleOf = item => item.title ?? item.id[0].toUpperCase() + item.id.slice(1).replaceAll("_", " ");
+
 function questionFrame(item) {
-  const title = item.title ?? item.id[0].toUpperCase() + item.id.slice(1).replaceAll("_", " ");
-  return make("fieldset", {}, make("legend", {}, make("b", {textContent: `${title}.`}), " ", html("span", item.text)));
+  return make("fieldset", {}, make("legend", {}, make("b", {textContent: `${titleOf(item)}.`}), " ", html("span", item.text)));
 }
 
 function verdict(state, result, item) {
@@ -221,7 +222,7 @@ function question(item, state, save, next) {
 // ---- short text: written, then compared with samples and marked by the learner ----
 function shortText(item, state, save) {
   const area = make("textarea", {rows: 4, value: state.given ?? ""});
-  area.setAttribute("aria-label", `Your answer to ${item.id}`);
+  area.setAttribute("aria-label", `Your answer to: ${titleOf(item)}`);
   const button = make("button", {type: "button", className: "check"});
   const status = make("p", {className: "say"});
   status.setAttribute("role", "status");
