@@ -4,7 +4,7 @@ import ast
 import copy
 import json
 
-from notebook_runs import ROOT, exercise_name
+from notebook_runs import ROOT, exercise_name, source
 
 from course_lib.exercises.registry import all_exercises
 
@@ -28,7 +28,7 @@ def answered(name, answers=None, only=None):
         exercise = exercise_name(cell) if cell["cell_type"] == "code" else None
         if exercise is None or only is not None and exercise not in only:
             continue
-        stub = next(s for s in ast.parse("".join(cell["source"])).body if isinstance(s, ast.FunctionDef | ast.ClassDef))
+        stub = next(s for s in ast.parse(source(cell)).body if isinstance(s, ast.FunctionDef | ast.ClassDef))
         text = (answers or {}).get(exercise) or right_answer(stub.name, exercises[exercise].reference)
         cell["source"] = f"{text}\n\ncheck({exercise!r}, {stub.name})"
     return book
@@ -74,7 +74,7 @@ def check_in_a_cell_of_its_own(cells, r):
     out = []
     for cell in cells:
         if _is_answer(cell):
-            answer, _, check = cell["source"].rpartition("\n\n")
+            answer, _, check = source(cell).rpartition("\n\n")
             out += [{**cell, "source": answer, "metadata": {}}, {**cell, "source": check, "metadata": {}}]
         else:
             out.append(cell)
@@ -85,7 +85,7 @@ def function_cut_in_two(cells, r):
     out = []
     for cell in cells:
         if _is_answer(cell):
-            lines = cell["source"].split("\n")
+            lines = source(cell).split("\n")
             cut = r.randint(1, 2)
             out += [{**cell, "source": "\n".join(lines[:cut])}, {**cell, "metadata": {}, "source": "\n".join(lines[cut:])}]
         else:
@@ -129,7 +129,7 @@ def other_cells_endless(cells, r):
 
 
 def one_big_cell(cells, r):
-    code = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    code = "\n\n".join(source(c) for c in cells if c["cell_type"] == "code")
     return [{"cell_type": "code", "metadata": {}, "outputs": [], "source": code}]
 
 
