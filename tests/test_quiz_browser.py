@@ -15,8 +15,9 @@ CELLS = [
     "predict('wider_head')",
     "compare('wider_head', 0.37, 'Width is not a second distribution.')",
     "predict('pairs_in_one_head')",
+    "ask('08_kernels_and_scale', 'kv_bytes')",
 ]
-QUIZ, STEPS, PREDICT, COMPARE, CHOICE = range(1, 6)
+QUIZ, STEPS, PREDICT, COMPARE, CHOICE, TITLED = range(1, 7)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,10 @@ def position(page):
     """(active cell, number of cells): what a stolen key would change."""
     return page.evaluate("() => { const n = window.jupyterapp.shell.currentWidget.content;"
                          " return [n.activeCellIndex, n.widgets.length]; }")
+
+
+def test_a_question_with_a_title_is_called_by_it(page):
+    assert labkit.cell(page, TITLED).locator("legend b").inner_text() == "KV cache in bytes."
 
 
 # ---- by keyboard alone ----
