@@ -23,7 +23,7 @@ def cpu_seconds(function):
 
 
 def ratio(slow, fast):
-    """The quartiles of slow / fast, and the median seconds of each, over interleaved rounds."""
+    """Over interleaved rounds: slow / fast in words, its median and quartiles; and the median seconds of each."""
     pairs = [(cpu_seconds(slow), cpu_seconds(fast)) for _ in range(ROUNDS)]
     times = [statistics.median(column) for column in zip(*pairs, strict=True)]
     low, median, high = statistics.quantiles([a / b for a, b in pairs], n=4)
