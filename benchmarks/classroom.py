@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from handed_in import answered, as_bytes  # noqa: E402 - the course is not installed as a package
+from handed_in import answered, as_bytes  # noqa: E402  (lies in tests/)
 
 EIGHT = {
     "01_multi_head_intuition": ("scaled_dot_product_attention", "split_heads", "merge_heads", "multi_head_attention"),

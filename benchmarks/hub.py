@@ -14,11 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-import hub_kit  # noqa: E402 - the course is not installed as a package
-from hub_class import attend, code_cells, work  # noqa: E402
-from hub_kit import Hub, Learner, bare_repository  # noqa: E402
+import hub_kit  # noqa: E402  (lies in tests/)
+from hub_class import attend, code_cells, work  # noqa: E402  (lies in tests/)
+from hub_kit import Hub, Learner, bare_repository  # noqa: E402  (lies in tests/)
 
-from course_lib.classroom import release, tasks  # noqa: E402
+from course_lib.classroom import release, tasks  # noqa: E402  (stands beside benchmarks/)
 
 hub_kit.LIMIT = 3600  # seconds: a long cell, twenty times at once on two cores
 RIGHT = {"given": "B", "attempts": 1, "right": True, "done": True}

@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-import labkit  # noqa: E402  (found only now)
+import labkit  # noqa: E402  (lies in tests/)
 
 SETUP = """
 import torch
